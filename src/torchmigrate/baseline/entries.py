@@ -6,17 +6,17 @@ neither the indentation nor line ends nor how a call is laid out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from torchmigrate.findings import Finding
+from torchmigrate.patterns import pattern
 from torchmigrate.source.text import Source
 
 MOST_TEXT = 200  # characters that are kept of a line
-_SUPPRESSION = re.compile(r"\s*#\s*torchmigrate:.*")
+_SUPPRESSION = pattern(r"\s*#\s*torchmigrate:.*")
 
 
 class Entry(NamedTuple):

@@ -7,7 +7,6 @@ project, and only files that are named as ours are removed.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections.abc import Iterator
@@ -15,13 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from torchmigrate.files.paths import entries, shared_directories
+from torchmigrate.patterns import pattern
 
 DIRECTORY = ".torchmigrate_cache"
 DAYS = 30  # what was not used for so long vanishes
 MOST_STORES = 100  # one for each project and each way to call the program
 CONTENTS = "contents.json"  # what files held, whatever the program and its settings are
-_OURS = re.compile(r"(?:[0-9a-f]{32}|contents)\.json")
-_TEMPORARY = re.compile(r"(?:[0-9a-f]{32}|contents)\.\w+\.tmp")
+_OURS = pattern(r"(?:[0-9a-f]{32}|contents)\.json")
+_TEMPORARY = pattern(r"(?:[0-9a-f]{32}|contents)\.\w+\.tmp")
 _TAG = "CACHEDIR.TAG"
 _FILES = {
     ".gitignore": "# Made by torchmigrate.\n*\n",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -17,11 +16,12 @@ from typing import Any, NamedTuple
 
 from torchmigrate.cache.location import DAYS, is_usable, make, replace, tidy
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, explain_os_error, read
+from torchmigrate.patterns import pattern
 from torchmigrate.project.questions import Plain
 
 MOST = 64 * MEGABYTE  # bytes of one file
 _DAY = 86_400
-_ENDLESS = re.compile(rb"[0-9]{1000}")  # some releases of Python take long for such a number
+_ENDLESS = pattern(rb"[0-9]{1000}")  # some releases of Python take long for such a number
 
 
 class Entry(NamedTuple):

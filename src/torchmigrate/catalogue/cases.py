@@ -22,6 +22,7 @@ from torchmigrate.catalogue.model import (
 )
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
 from torchmigrate.findings import Applicability
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.dtypes import KINDS
 from torchmigrate.versions.releases import LIBRARIES
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _WORDS = (GIVEN, ABSENT, POSITIONAL, OBJECT, LITERAL, ANY)
 _TYPES = ("str", "int", "float", "bool", "none", "tuple", "list")
 _TENSOR = "torch.Tensor"
-_VARIABLE = re.compile(r"\$(\w*)")
+_VARIABLE = pattern(r"\$(\w*)")
 _ROOTS = frozenset(root for roots in LIBRARIES.values() for root in roots)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,14 @@ from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
 from torchmigrate.catalogue.variants import OWN, OWN_OF_CASES, rule_for_symbol
 from torchmigrate.catalogue.yaml_source import YamlFile
 from torchmigrate.findings import Applicability
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.versions.releases import LIBRARIES, RELEASES, parse_version
 
 _CODEMODS = Path(__file__).parents[1] / "codemods"
 _FINDERS = Path(__file__).parents[1] / "texts" / "finders"
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_PLACEHOLDER = pattern(r"\{([A-Za-z_]\w*)\}")
 
 
 class Vocabulary(Struct):

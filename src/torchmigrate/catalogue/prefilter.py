@@ -6,9 +6,11 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
-_PLAIN = re.compile(r"[\w/|-]+")
-_LITERAL = re.compile(r"[\w /:-]|\\[^\w\s]|\[[^\w\s\\^\]]\]")  # stands for itself: `a`, `\(`, `[.]`
-_TOKEN = re.compile(r"\\.|\[\]?(?:\\.|[^\]\\])*\]|\{[\d,]*\}|.", re.DOTALL)
+from torchmigrate.patterns import pattern
+
+_PLAIN = pattern(r"[\w/|-]+")
+_LITERAL = pattern(r"[\w /:-]|\\[^\w\s]|\[[^\w\s\\^\]]\]")  # stands for itself: `a`, `\(`, `[.]`
+_TOKEN = pattern(r"\\.|\[\]?(?:\\.|[^\]\\])*\]|\{[\d,]*\}|.", re.DOTALL)
 _OPTIONAL = ("?", "*", "{")
 _SHORTEST = 4
 

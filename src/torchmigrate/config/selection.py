@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
+from torchmigrate.patterns import pattern
+
 ALL = "ALL"
-_PREFIX = r"([A-Z]+)[0-9]*"
+_PREFIX = pattern(r"([A-Z]+)[0-9]*")
 
 
 class Selectable(Protocol):
@@ -47,7 +48,7 @@ def codes_of(selector: str, rules: Iterable[Selectable]) -> tuple[int, frozenset
     exact = frozenset(rule.code for rule in rules if selector in (rule.code, rule.name))
     if exact:
         return 1000, exact
-    prefix = re.fullmatch(_PREFIX, selector)
+    prefix = _PREFIX.fullmatch(selector)
     if prefix:
         # "T" is no prefix of TM131: the letters name the tool and are whole.
         fitting = frozenset(

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason
+from torchmigrate.patterns import pattern
 from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
 from torchmigrate.project.screening import Imports, may_assign, may_patch
@@ -19,7 +20,7 @@ from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
 
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")
 _Import = ast.Import | ast.ImportFrom
 _SETTINGS = "torch.backends."  # what is assigned there is no function
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping
@@ -21,18 +20,20 @@ from msgspec import Struct
 from torchmigrate.catalogue.codes import INVALID_SUPPRESSION, UNUSED_SUPPRESSION
 from torchmigrate.catalogue.pages import page_of
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmigrate.patterns import pattern
 from torchmigrate.source.text import Source
 
-# Patterns are compiled when they are used: most runs need none of them.
-_OURS = r"(?:#|//|/\*|<!--)\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?(?:[^#]|#(?=\d))*"
+_OURS = pattern(
+    r"(?:#|//|/\*|<!--)\s*torchmigrate:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<items>[^\]#]*)\])?(?:[^#]|#(?=\d))*"
+)
 # flake8's own form: what does not look like a list of codes makes a bare noqa.
-_NOQA = r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])"
-_NOQA_FILE = r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z"
-_NOQA_LINE = r"(?i)noqa:([^\n]*)"
-_MARK = r"(?i)noqa|torchmigrate:"
-_MARK_OF_FILE = r"(?i)flake8|ignore-file"
-_CODE = r"(?i)[A-Z]+[0-9]+"
-_ITEM = r"[^\s,]+"
+_NOQA = pattern(r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])")
+_NOQA_FILE = pattern(r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z")
+_NOQA_LINE = pattern(r"(?i)noqa:([^\n]*)")
+_MARK = pattern(r"(?i)noqa|torchmigrate:")
+_MARK_OF_FILE = pattern(r"(?i)flake8|ignore-file")
+_CODE = pattern(r"(?i)[A-Z]+[0-9]+")
+_ITEM = pattern(r"[^\s,]+")
 
 
 class _Item:
@@ -113,8 +114,8 @@ class Suppressions:
             return True
         if self._marked is None:
             text = self.source.text
-            rows = [self.source.position(match.start())[0] for match in re.finditer(_MARK, text)]
-            self._marked = [0] if re.search(_MARK_OF_FILE, text) else rows
+            rows = [self.source.position(match.start())[0] for match in _MARK.finditer(text)]
+            self._marked = [0] if _MARK_OF_FILE.search(text) else rows
         first, last = rows_around(row, self.source.parse().body)
         return self._marked == [0] or bisect_left(self._marked, first) < bisect_right(self._marked, last)
 
@@ -198,8 +199,8 @@ class Suppressions:
             return True
         return any(
             code.upper() in known
-            for match in re.finditer(_NOQA_LINE, self.source.text)
-            for code in re.findall(_CODE, match.group(1))
+            for match in _NOQA_LINE.finditer(self.source.text)
+            for code in _CODE.findall(match.group(1))
         )
 
     @property
@@ -331,13 +332,13 @@ def _begins_line(text: str, offset: int) -> bool:
 
 def directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[Comment]:
     """What a comment says. offset: where it begins; first, last: rows of its logical line; alone: in that."""
-    for pattern, kind in ((_OURS, ""), (_NOQA, "noqa"), (_NOQA_FILE, "noqa-file")):
-        for match in re.finditer(pattern, comment):
+    for mark, kind in ((_OURS, ""), (_NOQA, "noqa"), (_NOQA_FILE, "noqa-file")):
+        for match in mark.finditer(comment):
             written = match.group("items")
             span = (match.start("items"), match.end("items"))
             yield Comment(
                 kind=kind or match.group("kind"),
-                items=None if written is None else [_Item(part) for part in re.findall(_ITEM, written)],
+                items=None if written is None else [_Item(part) for part in _ITEM.findall(written)],
                 items_span=(offset + span[0], offset + span[1]),
                 start=offset + match.start(),
                 end=offset + len(comment[: match.end()].rstrip()),

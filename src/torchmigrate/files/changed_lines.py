@@ -14,13 +14,14 @@ from pathlib import Path
 
 from torchmigrate.files.git import Git, GitError
 from torchmigrate.files.paths import repository_of
+from torchmigrate.patterns import pattern
 
 Rows = tuple[tuple[int, int], ...]  # first and last, 1-based, in order
 _MOST_NAMES = 200  # of files in one call
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--find-renames", "--no-color")
 _PATCH = ("--unified=0", "--inter-hunk-context=0", "--text", "--src-prefix=a/", "--dst-prefix=b/")
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_HUNK = pattern(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ESCAPE = pattern(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from torchmigrate.files.git import Git, GitError
 from torchmigrate.fleet.model import Failed, Repository, Trouble
 from torchmigrate.fleet.repositories import file_name, shown_address
+from torchmigrate.patterns import pattern
 
 # Large files are no code, and filters would be programs that the repository names.
 _PLAIN = ("filter.lfs.smudge=", "filter.lfs.required=false", "filter.lfs.process=")
 # No address makes git run a program; the user's credentials are asked for as always.
 _CAREFUL = ("protocol.ext.allow=never", "submodule.recurse=false")
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_COMMIT = pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class _Git(Git):

@@ -14,6 +14,7 @@ from msgspec import Struct
 from torchmigrate.files.formats import check_yaml
 from torchmigrate.files.reading import UnreadableError, read
 from torchmigrate.fleet.model import FleetError, Repository
+from torchmigrate.patterns import pattern
 
 _COLUMNS = ("address", "revision", "owner", "name")
 _ALSO = {
@@ -24,8 +25,8 @@ _ALSO = {
     "tag": "revision",
 }
 # What git takes that is no path: `https://host/path`, and `host:path`, where one letter is a drive.
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|(?:[\w.-]+@)?[\w-][\w.-]+:(?!\\)", re.IGNORECASE)
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+_ADDRESS = pattern(r"[a-z][a-z0-9+.-]*://|(?:[\w.-]+@)?[\w-][\w.-]+:(?!\\)", re.IGNORECASE)
+_UNFIT = pattern(r"[^A-Za-z0-9._-]+")
 _LONGEST = 100  # characters of a name
 _YAML = (".yaml", ".yml")
 

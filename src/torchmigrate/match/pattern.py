@@ -6,7 +6,6 @@ Matching is structural, on `ast`: white space, comments, quotes and parentheses 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TypeGuard
@@ -14,9 +13,10 @@ from typing import TypeGuard
 from msgspec import Struct
 
 from torchmigrate.match.context import MatchContext
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import Use
 
-METAVARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
+METAVARIABLE = pattern(r"\$([A-Za-z_]\w*)")
 PREFIX = "__tm_"  # marks a metavariable in code that Python can parse
 
 Captures = dict[str, "ast.expr | list[ast.AST]"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 from msgspec import Struct
+
+from torchmigrate.patterns import pattern
 
 # From loose to tight, after Python's grammar.
 (YIELD, TUPLE, NAMED, EXPRESSION, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, TERM,
@@ -231,4 +232,4 @@ def has_parentheses(node: ast.AST, parent: ast.AST | None, text: str, start: int
     return text.endswith("(", 0, start) and _CLOSED.match(text, end) is not None
 
 
-_CLOSED = re.compile(r"\s*\)")
+_CLOSED = pattern(r"\s*\)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
@@ -18,6 +17,7 @@ from torchmigrate.findings import Severity
 from torchmigrate.match.context import MatchContext
 from torchmigrate.match.matching import Match, matches
 from torchmigrate.match.moves import Moves, dotted_names
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.defaults import Defaults
 from torchmigrate.semantics.facts.dtypes import ValueFacts
 from torchmigrate.semantics.facts.file_facts import FileFacts
@@ -463,7 +463,7 @@ def _nodes(template: str) -> tuple[ast.AST, ...]:
         return ()
 
 
-_VARIABLE = re.compile(r"\$(\w+)")
+_VARIABLE = pattern(r"\$(\w+)")
 
 
 def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ import string
 from pathlib import Path
 from urllib.parse import quote
 
+from torchmigrate.patterns import pattern
 from torchmigrate.planning.model import Place
 
 _FIELDS = {"path", "line"}
 # Everything else that a browser would open: it might run the rest of the address.
-_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME = pattern(r"\s*[A-Za-z][A-Za-z0-9+.-]*:")
 _SCHEMES = ("http:", "https:", "file:", "vscode:", "vscodium:", "cursor:", "idea:", "pycharm:", "jetbrains:")
 
 

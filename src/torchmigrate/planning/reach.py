@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeGuard
@@ -11,9 +10,10 @@ from typing import TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.text import Positioned, Source
 
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")
 _ANYTHING = frozenset(["Exception", "BaseException"])
 _TESTS_OF_CLASSES = frozenset(["isinstance", "issubclass"])
 

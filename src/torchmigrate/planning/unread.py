@@ -11,17 +11,18 @@ from msgspec import Struct
 from torchmigrate.config.settings import Settings
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
 from torchmigrate.findings import Problem
+from torchmigrate.patterns import pattern
 from torchmigrate.planning.model import Unread
 from torchmigrate.report.base import shown_path
 
 MOST_EXAMPLES = 3
 FAILED = "could not be read or parsed"
 MOST_READ = 20 * MEGABYTE  # of a file of another kind; a notebook holds its pictures
-_TORCH = re.compile(rb"torch")
+_TORCH = pattern(rb"torch")
 # Old extensions include the headers of the libraries below torch.
-_TORCH_OR_BELOW = re.compile(rb"torch|ATen|\bTHC?\b|\bTHC?[A-Z_]|\bcaffe2\b")
+_TORCH_OR_BELOW = pattern(rb"torch|ATen|\bTHC?\b|\bTHC?[A-Z_]|\bcaffe2\b")
 # A script that only installs torch, or names a file after it, runs with any.
-_STARTS = re.compile(rb"-m[ \t]+torch\.|\bimport torch\b|\bfrom torch\b")
+_STARTS = pattern(rb"-m[ \t]+torch\.|\bimport torch\b|\bfrom torch\b")
 # Directories that are excluded by default, and may be a project's own all the same.
 _OUTPUTS = frozenset(["_build", "buck-out", "build", "dist"])
 _MENTIONS = "they mention torch"

@@ -16,41 +16,43 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.trees import children
 
-# Patterns are texts: `re` compiles and keeps them when they are first used.
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
 SAVES = b"torch.save"
 STATES = b"state_dict("
 GROUPS = b"param_groups"  # where an optimizer keeps its rates, which are in its state dict
 # `"args": args` (argparse.Namespace), `"config": cfg` (OmegaConf, yacs) in a dictionary that is written out.
-_OBJECT = (
+_OBJECT = pattern(
     rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]"
     rb"\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
 )
 # What stands before `net.state_dict()` as an entry: `"model":`, `checkpoint["model"] =`, `dict(model=`
 _ENTRY = rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z"
 _LONGEST = 200  # bytes that are looked at for it
-_NAME = r"[^'\"/\\\s{}]{3,}\Z"
+_NAME = pattern(r"[^'\"/\\\s{}]{3,}\Z")
 
 # What names say of values that are not seen: counts, weights, and results of computing, which may be
 # numbers of NumPy (`np.sum(hits) / count`).
-_STEPS = r"(?i)^(?:\w+_)?n?(?:epoch|step|iter|iteration)s?$"
-_WEIGHTS = r"(?i)state_?dict$|weights$|(?:^|_)sd$|^(?:model|optim\w*|sched\w*|ema|scaler|net)_state$"
-_MEASURES = (
+_STEPS = pattern(r"(?i)^(?:\w+_)?n?(?:epoch|step|iter|iteration)s?$")
+_WEIGHTS = pattern(r"(?i)state_?dict$|weights$|(?:^|_)sd$|^(?:model|optim\w*|sched\w*|ema|scaler|net)_state$")
+_MEASURES = pattern(
     r"(?i)(?:^|_)(?:\w*loss(?:es)?|acc(?:uracy)?(?:[@_]?\d)?|scores?|metrics?|best|prec(?:ision)?\d?|recall|err(?:or)?|mae|mse|"
     r"rmse|m?iou|m?ap|psnr|ssim|auc|f1|bleu|[wc]er|fitness|rewards?|results?|ppl|perplexity|mean|std|avg|average|val|"
     r"sum|count|num|n|total)(?:$|_(?!model|net|fn|func|module|meter|state|config|args))"
 )
-PARAMETER = r"\w\.\w|(?:weight|bias)$"  # keys of a state dict
-_STATE_KEY = r"(?i)state|model|net|weight|param|optim"
-_COUNTS = r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|learning_rate|n?batch(?:es)?|batch_size)$"
-_KNOWN = r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$"
-_NUMERIC = rb"\b(?:numpy|sklearn|scipy|pandas)\b"
+PARAMETER = pattern(r"\w\.\w|(?:weight|bias)$")  # keys of a state dict
+_STATE_KEY = pattern(r"(?i)state|model|net|weight|param|optim")
+_COUNTS = pattern(
+    r"(?i)epoch|(?:^|_)(?:steps?|idx|seed|arch|name|lr|learning_rate|n?batch(?:es)?|batch_size)$"
+)
+_KNOWN = pattern(r"(?i)^num_class(?:es)?$|^params_(?:ema|d)$")
+_NUMERIC = pattern(rb"\b(?:numpy|sklearn|scipy|pandas)\b")
 # Their objects have the methods of tensors.
-_LIKE_TENSORS = rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b"
-_SETTINGS = r"(?i)^_?(?:args?|opts?|options?|cfg|conf|config|h?params|hps|flags)$"
+_LIKE_TENSORS = pattern(rb"\b(?:torch_geometric|torch_sparse|tensordict|dgl)\b")
+_SETTINGS = pattern(r"(?i)^_?(?:args?|opts?|options?|cfg|conf|config|h?params|hps|flags)$")
 _NUMBERS = frozenset(["int", "float", "str", "bool", "len", "repr", "complex", "bytes"])
 _THROUGH = frozenset(
     (
@@ -78,7 +80,7 @@ _FACTORIES = frozenset(
 _REFUSED = frozenset(["defaultdict", "deque", "frozenset", "namedtuple", "slice", "timedelta", "datetime"])
 _RATES = frozenset(["lr", "initial_lr", "momentum", "weight_decay", "betas", "eps"])
 _TIMES_RATES = frozenset(["LambdaLR", "MultiplicativeLR"])  # they multiply rates by what a function gives
-_OPTIMIZER = r"(?i)(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d*$)|^optim|optimi[sz]er"
+_OPTIMIZER = pattern(r"(?i)(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d*$)|^optim|optimi[sz]er")
 # `save_labels(path)` writes what `load_labels(path)` reads.
 _WAYS = frozenset(["save", "write", "store", "dump", "load", "read", "restore", "resume"])
 _PATHS = frozenset(["join", "joinpath", "Path", "str", "expanduser", "abspath"])
@@ -101,12 +103,12 @@ def may_hold_settings(data: bytes) -> bool:
     """Whether a file saves settings as an object, or uses what does so."""
     if any(word in data for word in WRITERS):
         return True
-    return SAVES in data and re.search(_OBJECT, data) is not None
+    return SAVES in data and _OBJECT.search(data) is not None
 
 
 def is_numeric(data: bytes) -> bool:
     """Whether a file computes with NumPy, or what gives its numbers."""
-    return re.search(_NUMERIC, data) is not None
+    return _NUMERIC.search(data) is not None
 
 
 def last_in_string(name: str) -> re.Pattern[bytes]:
@@ -150,7 +152,7 @@ class Saved:
 
     def __init__(self, tree: ast.Module, data: bytes) -> None:
         self._numeric = is_numeric(data)
-        self._like_tensors = re.search(_LIKE_TENSORS, data) is not None
+        self._like_tensors = _LIKE_TENSORS.search(data) is not None
         # What a name gets in a scope (attributes: in the file), each with the scope that it is written in.
         self._values: dict[_Key, list[tuple[ast.expr | None, _Scope]]] = {}
         self._outer: dict[_Scope, _Scope | None] = {tree: None}
@@ -200,7 +202,7 @@ class Saved:
             self._of_entry(key, value, scope)
             for name, entries in held.items()
             if any(_is_state(value) for _, value, _ in entries)
-            or (name in saved and any(re.search(_STATE_KEY, key) for key, _, _ in entries))
+            or (name in saved and any(_STATE_KEY.search(key) for key, _, _ in entries))
             for key, value, scope in entries
         }
 
@@ -264,7 +266,7 @@ class Saved:
         kind = self._kind(value, scope, 0)
         if kind is not _Kind.UNKNOWN:
             return kind
-        return _Kind.LIKELY if re.search(PARAMETER, key) else _by_name(key)
+        return _Kind.LIKELY if PARAMETER.search(key) else _by_name(key)
 
     def _kind(self, node: ast.expr, scope: _Scope | None, depth: int) -> _Kind:
         """The kind of a value; of a container: that of what it holds."""
@@ -371,7 +373,7 @@ class Saved:
         if node.attr == "data":
             return self._kind(node.value, scope, depth)
         owner = node.value.attr if isinstance(node.value, ast.Attribute) else root
-        if owner is not None and re.search(_SETTINGS, owner):
+        if owner is not None and _SETTINGS.search(owner):
             return _Kind.LIKELY
         return self._of_name(f".{node.attr}", scope, depth)
 
@@ -538,7 +540,7 @@ def file_name(
     if not (isinstance(end, ast.Constant) and isinstance(end.value, str)):
         return None
     _, slash, name = end.value.replace("\\", "/").rpartition("/")
-    return name if (slash or end is path) and re.match(_NAME, name) else None
+    return name if (slash or end is path) and _NAME.match(name) else None
 
 
 def is_of_optimizer(call: ast.Call) -> bool:
@@ -547,7 +549,7 @@ def is_of_optimizer(call: ast.Call) -> bool:
     while isinstance(owner, ast.Subscript):
         owner = owner.value
     name = _name(owner) if owner is not None else None
-    return name is not None and re.search(_OPTIMIZER, name.removeprefix(".")) is not None
+    return name is not None and _OPTIMIZER.search(name.removeprefix(".")) is not None
 
 
 def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
@@ -556,11 +558,11 @@ def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _by_name(name: str) -> _Kind:
-    if re.search(_STEPS, name):
+    if _STEPS.search(name):
         return _Kind.PLAIN
-    if re.search(_MEASURES, name) and not re.search(_KNOWN, name):
+    if _MEASURES.search(name) and not _KNOWN.search(name):
         return _Kind.MEASURE
-    is_likely = any(re.search(words, name) for words in (_WEIGHTS, _COUNTS, _KNOWN))
+    is_likely = any(words.search(name) for words in (_WEIGHTS, _COUNTS, _KNOWN))
     return _Kind.LIKELY if is_likely else _Kind.UNKNOWN
 
 

@@ -7,12 +7,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from torchmigrate.patterns import pattern
+
 # Every byte that is no part of a word as a space; of names that are not ASCII all bytes are parts.
 _SPACED = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256)
 )
-_ESCAPE = re.compile(rb"\\[abfnrtv]")
-_ESCAPED = re.compile(rb"\\[abfnrtv](\w+)")  # the word in "\nword"
+_ESCAPE = pattern(rb"\\[abfnrtv]")
+_ESCAPED = pattern(rb"\\[abfnrtv](\w+)")  # the word in "\nword"
 
 
 class Contents:

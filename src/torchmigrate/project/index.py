@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from torchmigrate.files.paths import entries, exists
+from torchmigrate.patterns import pattern
 from torchmigrate.project.checkpoints import (
     GROUPS,
     SAVES,
@@ -70,17 +71,17 @@ from torchmigrate.source.text import Source, SourceError
 WORTH_SHARING = 200  # files of a project in a run
 STEPS = 4  # from module to module on the way to what a name means
 T = TypeVar("T")
-_WORD = re.compile(r"\w+")
-_FILE = re.compile(r"[/\\.]")
-_PICTURE = re.compile(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
+_WORD = pattern(r"\w+")
+_FILE = pattern(r"[/\\.]")
+_PICTURE = pattern(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
 _RUN = b"%run"
 # `%run layers.ipynb`, and the libraries that import notebooks.
-_TAKES_NOTEBOOKS = re.compile(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs")
+_TAKES_NOTEBOOKS = pattern(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs")
 _FEW = 12  # modules that are looked for one by one
 _SHORT = 4  # letters of a name that is in too many words
 _NOTHING = Contents([])
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
-_DECIDES = re.compile(
+_DECIDES = pattern(
     rb"^(?:os\.)?environ(?:\.setdefault\(|\[)\s*['\"]TORCH_FORCE_(?:NO_)?WEIGHTS_ONLY_LOAD['\"]",
     re.MULTILINE,
 )

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.trees import Nodes, walk
 
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_DOTTED = pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
 _PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
 _MOST = 50  # meanings of a name that are told apart
 _SHORT = 200  # characters of a string that may be a name
-_DOCTEST = re.compile(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)$", re.MULTILINE)
+_DOCTEST = pattern(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)$", re.MULTILINE)
 _LOADS = frozenset(["import_module", "__import__", "run_module", "find_spec", "reload"])
 _MODULES = ("sys", "modules")  # `model.modules()` is something else
 _GIVE_MODULES = frozenset(["import_module", "importorskip"])

@@ -11,35 +11,36 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from torchmigrate.patterns import pattern
 from torchmigrate.project.mentions import Name
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 # (Patterns that begin with letters are found quickly.)
-_IMPORT = re.compile(rb"import\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)?|(?:\\\r?\n|[^\n;])*)")
+_IMPORT = pattern(rb"import\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)?|(?:\\\r?\n|[^\n;])*)")
 # What stands before that: nothing, the prompt of a doctest, other statements, `from module`.
-_BEFORE = re.compile(rb"(?:^|[;:])[ \t>.]*(?:from\b\s*([\w. \t\\\r\n]+?)\s*)?\Z")
+_BEFORE = pattern(rb"(?:^|[;:])[ \t>.]*(?:from\b\s*([\w. \t\\\r\n]+?)\s*)?\Z")
 _LONGEST = 500  # bytes that are looked at for it
-_WORD = re.compile(r"\w+")
-_DOTTED = re.compile(r"\w+(?:[ \t]*\.[ \t]*\w+)*")
-_OWNER = re.compile(rb"(\w+)[\s\\]*\Z")
+_WORD = pattern(r"\w+")
+_DOTTED = pattern(r"\w+(?:[ \t]*\.[ \t]*\w+)*")
+_OWNER = pattern(rb"(\w+)[\s\\]*\Z")
 # Whoever has one of these may read a name that is not written there.
 _DYNAMIC = (
-    *(re.compile(rb"%s(?<!\w%s)\s*\(" % (word, word)) for word in (b"vars", b"dir", b"getmembers")),
+    *(pattern(rb"%s(?<!\w%s)\s*\(" % (word, word)) for word in (b"vars", b"dir", b"getmembers")),
     *(
-        re.compile(rb"%s(?<!\w%s)\s*\((?!\s*[\w.]+\s*,\s*[rbuRBU]?['\"])" % (word, word))
+        pattern(rb"%s(?<!\w%s)\s*\((?!\s*[\w.]+\s*,\s*[rbuRBU]?['\"])" % (word, word))
         for word in (b"getattr", b"hasattr")
     ),
 )
 _LOADS = (b"import_module", b"__import__", b"run_module", b"find_spec", b"reload")
 # `t = torch`, `t = import_module("torch")`
-_GIVEN_NAME = re.compile(
+_GIVEN_NAME = pattern(
     rb"[ \t]*=[ \t]*[A-Za-z_][\w. \t=]*(?:[\n\r#;]|\Z|(?:(?<=import_module)|(?<=importorskip))[ \t]*\()"
 )
-_STAR = re.compile(rb"import[\s\\]*\*")
-_STRING = re.compile(rb"['\"][^\n]*\Z")
+_STAR = pattern(rb"import[\s\\]*\*")
+_STRING = pattern(rb"['\"][^\n]*\Z")
 _QUOTES = (b"'", b'"')
 _BLANK = b" \t\r\n\f\v\\"
-_ALONE = re.compile(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # what stands behind a value that a variable gets
+_ALONE = pattern(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # what stands behind a value that a variable gets
 
 
 class Imports:
@@ -258,7 +259,7 @@ def _questions(module: str, name: str) -> _Questions:
 
 # ---- what tests ask --------------------------------------------------------------------------------------
 
-_RELEASE = rb"(?m)^\w*VERSION\w*[ \t]*(?::[^=\n]*)?=[\s('\"]*\d"
+_RELEASE = pattern(rb"(?m)^\w*VERSION\w*[ \t]*(?::[^=\n]*)?=[\s('\"]*\d")
 # One of these is in whatever tests what there is, or how old it is.
 _ASKING = (
     b"__version__",
@@ -279,7 +280,7 @@ def may_ask(data: bytes) -> bool:
 
 def _named_release(data: bytes) -> bool:
     """Whether a module has a constant such as `MINIMUM_TORCH_VERSION = "2.1"`, with which others compare."""
-    return b"VERSION" in data and re.search(_RELEASE, data) is not None
+    return b"VERSION" in data and _RELEASE.search(data) is not None
 
 
 def may_tell(data: bytes, name: str) -> bool:
@@ -306,20 +307,20 @@ def _definition(name: str) -> re.Pattern[bytes]:
 
 # What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
 # `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
-_BOUND = re.compile(rb"\bas [\w.]+\Z")
-_CHAIN = re.compile(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
+_BOUND = pattern(rb"\bas [\w.]+\Z")
+_CHAIN = pattern(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
 # In a block on the line of its header the name may be assigned after all: `else: torch.name = mine`.
-_ANNOTATED = re.compile(rb"[\n(,][ \t*]*\w+[ \t]*:[ \t]*\Z")
-_FIRST_WORD = re.compile(rb"[ \t>.]*(\w+)")
+_ANNOTATED = pattern(rb"[\n(,][ \t*]*\w+[ \t]*:[ \t]*\Z")
+_FIRST_WORD = pattern(rb"[ \t>.]*(\w+)")
 _HEADERS = frozenset(b"if elif else for while try except finally with class match case async".split())
-_ASSIGNED = re.compile(rb"[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=)")
+_ASSIGNED = pattern(rb"[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=)")
 # The same of any attribute, to list all of a project at once.
-BOUND = re.compile(rb"as [\w.]+\.(\w+)")
-ASSIGNED = re.compile(rb"\.(\w+)(?=[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=))")
+BOUND = pattern(rb"as [\w.]+\.(\w+)")
+ASSIGNED = pattern(rb"\.(\w+)(?=[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=))")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 # A call, not the word alone: patches of pictures are in many files.
-_PATCHING = [re.compile(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
-_SETS = re.compile(rb"(?:set|del)attr\(\s*(\w+)(?:\.\w+)*\s*,")  # `setattr(self.config, name, value)`
+_PATCHING = [pattern(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
+_SETS = pattern(rb"(?:set|del)attr\(\s*(\w+)(?:\.\w+)*\s*,")  # `setattr(self.config, name, value)`
 
 
 def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:

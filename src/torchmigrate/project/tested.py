@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from torchmigrate.patterns import pattern
 from torchmigrate.project.mentions import Name
 from torchmigrate.semantics.guards.spellings import compares_versions
 from torchmigrate.semantics.guards.tests import may_mark
@@ -17,7 +17,7 @@ from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
 from torchmigrate.source.trees import last_name
 
 # A name that seems to say which release there is: `TORCH_GE_1_8`, `is_torch_version`, `skip_if_torch_lt`.
-_PROMISES = re.compile(
+_PROMISES = pattern(
     "torch.*(?:[0-9]|version|greater|less|higher|lower|newer|older|later|min|max|after|before|_[gl][te])"
     "|(?:version|_[gl][te]_|min|max).*torch"
 )

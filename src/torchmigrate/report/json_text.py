@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 
-_LONE = re.compile("[\ud800-\udfff]")
+from torchmigrate.patterns import pattern
+
+_LONE = pattern("[\ud800-\udfff]")
 
 
 def json_text(value: object, *, indent: int | None = 2) -> str:

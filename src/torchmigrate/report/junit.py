@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from msgspec import Struct
 
 from torchmigrate.findings import Finding, Problem, Severity
+from torchmigrate.patterns import pattern
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.locations import (
     Region,
@@ -25,7 +25,7 @@ from torchmigrate.report.reasons import message_of
 _NAME = "torchmigrate"
 _PACKAGE = f"org.{_NAME}"
 # XML has no way to write most of these; the others it allows, but no reader expects them.
-_NOT_IN_XML = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = pattern("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Suite(Struct, frozen=True):

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.findings import Edit, Fix
+from torchmigrate.patterns import pattern
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source, SourceError
 
@@ -176,7 +177,7 @@ def _conflict(edit: Edit, other: _Key) -> bool:
 
 # ---- making edits -----------------------------------------------------------------------------------
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""\w*(?:'''(?:[^\\]|\\.)*?'''|\"""(?:[^\\]|\\.)*?\"""|'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
     r"|\#[^\r\n]*|\d+\.\d*\w*|\w+|\r\n|\*\*|//|->|:=|[=!<>]=|<<|>>|\.\.\.|.",
     re.DOTALL,

@@ -7,7 +7,6 @@ argument, so that the rest of the call, and other fixes inside of its arguments,
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -17,11 +16,12 @@ from msgspec.structs import replace
 
 from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix, Positions
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.cursor import Cursor
 
-_LINE_END = re.compile(r"[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r)")
-_COMMENT_AFTER = re.compile(r"[ \t\f]*,?[ \t\f]*#")
-_NEWLINE = re.compile(r"\r\n|\n|\r")
+_LINE_END = pattern(r"[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r)")
+_COMMENT_AFTER = pattern(r"[ \t\f]*,?[ \t\f]*#")
+_NEWLINE = pattern(r"\r\n|\n|\r")
 
 
 class Slot(Struct, frozen=True):

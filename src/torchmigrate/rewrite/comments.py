@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from torchmigrate.findings import Applicability, Edit, Fix, Obstacle, Reason
+from torchmigrate.patterns import pattern
 from torchmigrate.source.text import Source
 
 _TO_NEXT = r"[ \t\f]*(\r\n|\r|\n|\Z)?"  # what follows a comment on its line, and the end of the line
 COMMENT_LOST = Reason(Obstacle.COMMENT)
 
-_STRING_OR_COMMENT = re.compile(
+_STRING_OR_COMMENT = pattern(
     r"'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\r\n])*'|\"(?:\\.|[^\"\\\r\n])*\"|#[^\r\n]*",
     re.S,
 )

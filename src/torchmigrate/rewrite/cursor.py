@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from torchmigrate.match.context import CannotFix
+from torchmigrate.patterns import pattern
 
-_NEWLINE = re.compile(r"\r\n|\n|\r")
+_NEWLINE = pattern(r"\r\n|\n|\r")
 
 
 class Cursor:

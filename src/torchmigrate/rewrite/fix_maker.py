@@ -29,6 +29,7 @@ from torchmigrate.findings import (
 )
 from torchmigrate.match.moves import Moves
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite import identity
 from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.rewrite.imports.planner import ImportPlanner, Refusal
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 _OTHER_ROLES = because("the file also checks for the old name, which is a different object")
 _TAKEN_FROM_HERE = because("other code may import the name from this file")
-_FSTRING = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
+_FSTRING = pattern(r"[fF][rR]?['\"]|[rR][fF]['\"]")
 # Edits, applicability, reasons, title, callee and what is required.
 _Rewritten = tuple[tuple[Edit, ...], Applicability, tuple[Reason, ...], str, str | None, set[str]]
 _FIXABLE_VIA = (Via.IMPORT, Via.ALIAS, Via.METHOD)

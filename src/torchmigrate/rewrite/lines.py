@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,11 +10,12 @@ from typing import Protocol
 from msgspec import Struct
 
 from torchmigrate.findings import Edit
+from torchmigrate.patterns import pattern
 
-COMMENT_LINE = re.compile(r"[ \t\f]*#[^\r\n]*(?:\r\n|\r|\n)")
-BLANK_LINES = re.compile(r"(?:[ \t\f]*(?:\r\n|\r|\n))+")
-_REST_OF_LINE = re.compile(r"(?:[ \t\f;]|\\(?:\r\n|\r|\n))*(#[^\r\n]*)?(\r\n|\r|\n|\Z)")
-_MARKER = re.compile(
+COMMENT_LINE = pattern(r"[ \t\f]*#[^\r\n]*(?:\r\n|\r|\n)")
+BLANK_LINES = pattern(r"(?:[ \t\f]*(?:\r\n|\r|\n))+")
+_REST_OF_LINE = pattern(r"(?:[ \t\f;]|\\(?:\r\n|\r|\n))*(#[^\r\n]*)?(\r\n|\r|\n|\Z)")
+_MARKER = pattern(
     r"noqa\b(?:\s*:\s*[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)?"
     r"|(?:isort|usort|type|fmt|pyright|mypy|pragma|nosec)\b\s*:?\s*[\w\[\], :-]*",
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Sequence
 
 from torchmigrate.findings import Edit
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import Argument, Code, Quotes, code
 from torchmigrate.rewrite.lines import line_start
 from torchmigrate.rewrite.written import written
@@ -14,9 +14,9 @@ from torchmigrate.source.text import Source
 
 _WIDTH = 88
 _STEP = "    "
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
+_REST_OF_LINE = pattern(r"[^\r\n]*")
 # What stands before the parenthesis of a call or a definition.
-_CALLED = re.compile(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
+_CALLED = pattern(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
 
 
 def call_instead(

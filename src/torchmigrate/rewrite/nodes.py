@@ -6,6 +6,7 @@ import ast
 import re
 
 from torchmigrate.findings import Edit
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import Code, Quotes
 from torchmigrate.rewrite.lines import start_of
 from torchmigrate.rewrite.parentheses import GAP, with_parentheses
@@ -16,7 +17,7 @@ from torchmigrate.source.text import Positioned, Source
 Span = tuple[int, int]
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-_HEAD = re.compile(rf"(?:async{GAP})?(?:def|class){GAP}")
+_HEAD = pattern(rf"(?:async{GAP})?(?:def|class){GAP}")
 _CLOSERS = rf"(?P<closing>(?:{GAP}\))*)"
 
 

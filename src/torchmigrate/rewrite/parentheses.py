@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from torchmigrate.patterns import pattern
 
 # White space, comments, backslashes before newlines: what may stand between two tokens inside of parentheses.
 GAP = r"(?:\s|\\|#[^\r\n]*(?![^\r\n]))*"
-_GAP = re.compile(GAP)
-_CLOSERS = re.compile(rf"(?:{GAP}\))*")
+_GAP = pattern(GAP)
+_CLOSERS = pattern(rf"(?:{GAP}\))*")
 
 
 def behind_closers(offset: int, stop: int, text: str) -> int:

@@ -10,18 +10,19 @@ import tokenize
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Edit
+from torchmigrate.patterns import pattern
 from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
     from torchmigrate.rewrite.code import Code
 
 # Each alternative starts with a plain character, so that a search skips all others quickly.
-_TOKENS = re.compile(
+_TOKENS = pattern(
     r"""#[^\n]*"""
     r'''|"(?:""[\s\S]*?"""|(?:\\.|[^"\\\n])*(?P<double>"))'''
     r"""|'(?:''[\s\S]*?'''|(?:\\.|[^'\\\n])*(?P<single>'))"""
 )
-_PLAIN = re.compile(r"""(["'])[^"'\\\n]*\1""")
+_PLAIN = pattern(r"""(["'])[^"'\\\n]*\1""")
 
 
 @functools.lru_cache(maxsize=16)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
@@ -11,11 +10,12 @@ from msgspec.structs import replace
 
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.source.text import Source
 
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_DOTTED = pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def remove_idle(

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from torchmigrate.findings import Edit, Reason, because
 from torchmigrate.match.context import CannotFix
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.code import Code
 from torchmigrate.rewrite.expressions import ExpressionEdits
@@ -26,12 +27,12 @@ from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of, 
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
 
-_SPACE_TO_END = re.compile(r"\s*\Z")
-_ALONE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
-_ALONE_OR_ENDED = re.compile(r"[ \t]*(?:;[ \t]*)?(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
-_NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_COMMENT_BEHIND = re.compile(r"[ \t\f]*(#[^\r\n]*)")
-_INDENT = re.compile(r"[ \t]*")
+_SPACE_TO_END = pattern(r"\s*\Z")
+_ALONE = pattern(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_ALONE_OR_ENDED = pattern(r"[ \t]*(?:;[ \t]*)?(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_NEXT_LINE = pattern(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_COMMENT_BEHIND = pattern(r"[ \t\f]*(#[^\r\n]*)")
+_INDENT = pattern(r"[ \t]*")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

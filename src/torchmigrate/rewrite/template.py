@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Literal, Protocol, TypeVar
@@ -21,6 +20,7 @@ from torchmigrate.match.conditions import binds_or_waits, names_in
 from torchmigrate.match.context import CannotFix, DoesNotFit
 from torchmigrate.match.pattern import PREFIX, mark
 from torchmigrate.match.precedence import ATOM, BIT_OR, EXPRESSION, Hole, holes, tightness
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.call_layout import CallLayout
 from torchmigrate.rewrite.spelling import Spell, spell_name
 from torchmigrate.semantics.public_names import public_name
@@ -29,8 +29,8 @@ _ABSENT = "__tma_"  # stand for what is no expression until the node around them
 _MANY = "__tmm_"
 _FILLED = "__tm_0"
 _SPELLED = "__tms_"
-_SPELLING = re.compile(r"__tms_(\d+)_")
-MARK = re.compile(r"__tm_0(\d+)_")
+_SPELLING = pattern(r"__tms_(\d+)_")
+MARK = pattern(r"__tm_0(\d+)_")
 
 Listed = TypeVar("Listed", cst.Arg, cst.BaseElement)
 

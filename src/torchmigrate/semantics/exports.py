@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import Binding, SemanticModel
 from torchmigrate.source.trees import walk
 
@@ -16,8 +17,8 @@ Elsewhere = Callable[[str, bool], bool]
 _RUNS_TEXT = frozenset(["eval", "exec", "compile", "timeit", "repeat", "Timer", "runctx", "run_line"])
 _OF_MODULE = frozenset(["globals", "vars"])
 _READS = frozenset(["getattr", "hasattr"])
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_DOCTEST = re.compile(r"^[ \t]*(?:>>>|\.\.\.)[ \t](.*)", re.MULTILINE)
+_WORD = pattern(r"[A-Za-z_]\w*")
+_DOCTEST = pattern(r"^[ \t]*(?:>>>|\.\.\.)[ \t](.*)", re.MULTILINE)
 
 
 def nobody(name: str, starred: bool) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import has_page, page_of
 from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.engine.suppressions import Comment
+from torchmigrate.patterns import pattern
 from torchmigrate.report.explanation import MOST_SYMBOLS, about, examples_of, in_range, sections, versions
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.server.checks import Checked
@@ -20,7 +20,7 @@ from torchmigrate.versions.range import VersionRange
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
 
-_ITEM = re.compile(r"[^\s,]+")
+_ITEM = pattern(r"[^\s,]+")
 
 
 def hover(checked: Checked, uri: str, position: types.Position, *, markdown: bool) -> types.Hover | None:

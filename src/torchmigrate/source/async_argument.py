@@ -10,15 +10,17 @@ import io
 import re
 from collections.abc import Iterator
 
+from torchmigrate.patterns import pattern
+
 MASK = "asyn_"
 
-_MENTIONED = r"\basync\s*=(?!=)"
+_MENTIONED = pattern(r"\basync\s*=(?!=)")
 _METHODS = frozenset(["cuda", "to", "type", "copy_", "cpu"])
 
 
 def async_arguments(text: str) -> tuple[int, ...]:
     """Offsets of `async` where it is a keyword argument of a tensor method, in order."""
-    if re.search(_MENTIONED, text) is None:
+    if _MENTIONED.search(text) is None:
         return ()
     return tuple(_find(text))
 

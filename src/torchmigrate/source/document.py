@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source import magics
 from torchmigrate.source.changes import changes
 from torchmigrate.source.pieces import Piece, PiecesSource
@@ -21,16 +22,16 @@ from torchmigrate.source.text import Part, Place, Source, SourceError
 _PYTHON = frozenset(
     ["python", "py", "python3", "py3", "ipython", "ipython3", "pycon", "python-repl", "doctest"]
 )
-_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\r\n]*)")
-_INFO = re.compile(r"\{?\.?(?:code-cell\}?[ \t]+)?([\w+-]*)")
-_DIRECTIVE = re.compile(
+_FENCE = pattern(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\r\n]*)")
+_INFO = pattern(r"\{?\.?(?:code-cell\}?[ \t]+)?([\w+-]*)")
+_DIRECTIVE = pattern(
     r"([ \t]*)\.\.[ \t]+(?:code-block|code|sourcecode|testcode|testsetup)::[ \t]*(\S*)[ \t]*"
 )
-_TESTED = re.compile(r"[ \t]*\.\.[ \t]+(?:testcode|testsetup)::")
-_OPTION = re.compile(r"[ \t]+:[\w-]+:")
-_PROMPT = re.compile(r"([ \t]*)(?:>>>|\.\.\.)(?:[ \t]|$)")
-_FIRST_PROMPT = re.compile(r"[ \t]*>>>(?:[ \t]|$)")
-_WORD = re.compile(r"[^\W\d]\w*")
+_TESTED = pattern(r"[ \t]*\.\.[ \t]+(?:testcode|testsetup)::")
+_OPTION = pattern(r"[ \t]+:[\w-]+:")
+_PROMPT = pattern(r"([ \t]*)(?:>>>|\.\.\.)(?:[ \t]|$)")
+_FIRST_PROMPT = pattern(r"[ \t]*>>>(?:[ \t]|$)")
+_WORD = pattern(r"[^\W\d]\w*")
 
 
 class _Line(Struct, frozen=True):

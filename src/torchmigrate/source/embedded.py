@@ -6,9 +6,9 @@ Each docstring is a program of its own, as doctest runs it, which knows what its
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.document import (
     Document,
     Whole,
@@ -23,8 +23,8 @@ from torchmigrate.source.trees import walk
 
 # Without one of these a docstring holds no example.
 _MARKS = (">>>", "```", "~~~", "::")
-_QUOTES = re.compile(r"[rRuU]?(\"\"\"|''')")
-_WORD = re.compile(r"[^\W\d]\w*")
+_QUOTES = pattern(r"[rRuU]?(\"\"\"|''')")
+_WORD = pattern(r"[^\W\d]\w*")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 import tokenize
 
-_START = re.compile(r"\b(?:[rR]?[fF]|[fF][rR])['\"]")
+from torchmigrate.patterns import pattern
+
+_START = pattern(r"\b(?:[rR]?[fF]|[fF][rR])['\"]")
 
 
 def fit_old_python(text: str) -> bool:

@@ -12,6 +12,8 @@ import warnings
 
 from msgspec import Struct
 
+from torchmigrate.patterns import pattern
+
 # After these, the rest of the cell is Python that shares the names of the notebook: ruff's list.
 _PYTHON_CELLS = frozenset(
     ["capture", "debug", "ipytest", "prun", "pypy", "python", "python3", "time", "timeit"]
@@ -31,29 +33,29 @@ _AUTOMAGIC = frozenset(
     run time timeit uv who whos
     """.split()
 )
-_MAY_BE_COMMAND = re.compile(rf"^[ \t]*(?:[/,;]|(?:{'|'.join(sorted(_AUTOMAGIC))})[ \t])", re.MULTILINE)
-_FIRST_WORD = re.compile(r"([^\W\d]\w*)(?:[ \t]+([^\s]*))?")
+_MAY_BE_COMMAND = pattern(rf"^[ \t]*(?:[/,;]|(?:{'|'.join(sorted(_AUTOMAGIC))})[ \t])", re.MULTILINE)
+_FIRST_WORD = pattern(r"([^\W\d]\w*)(?:[ \t]+([^\s]*))?")
 # As IPython has it: `ls -l` and `cd ../data` are commands.
-_OPERATOR = re.compile(
+_OPERATOR = pattern(
     r"(?:[-+*/%&|^@<>=!:]|//|\*\*|<<|>>)?=|-(?![A-Za-z-])|\.(?!\.|/)|[+*/%&|^@<>,:]"
     r"|and\b|or\b|in\b|is\b|if\b|not\b"
 )
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_INDENT = re.compile(r"[ \t\f]*")
+_LINE = pattern(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_INDENT = pattern(r"[ \t\f]*")
 # All of a command: lines that a backslash joins are one.
-_COMMAND = re.compile(r"(?:[^\\\r\n]|\\(?!\r?\n|\r)|\\(?:\r\n|\r|\n))*")
-_ASSIGNED = re.compile(r"[^\W\d][\w \t.,*\[\]()'\"]*=[ \t]*(?=[%!])(?!!=)")
-_HELP = re.compile(r"\??\??[ \t]*%{0,2}[\w.*\[\]'\"-]+\?\??[ \t]*(?:#[^\r\n]*)?")
-_TIME = re.compile(r"%time[ \t]+(?=[^-\s])")
+_COMMAND = pattern(r"(?:[^\\\r\n]|\\(?!\r?\n|\r)|\\(?:\r\n|\r|\n))*")
+_ASSIGNED = pattern(r"[^\W\d][\w \t.,*\[\]()'\"]*=[ \t]*(?=[%!])(?!!=)")
+_HELP = pattern(r"\??\??[ \t]*%{0,2}[\w.*\[\]'\"-]+\?\??[ \t]*(?:#[^\r\n]*)?")
+_TIME = pattern(r"%time[ \t]+(?=[^-\s])")
 # Strings, comments, brackets and the ends of lines: all that says where a statement ends.
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""(?P<string>(?:'''|\"""))|'(?:[^'\\\r\n]|\\(?:\r\n|.))*'|"(?:[^"\\\r\n]|\\(?:\r\n|.))*"|\#[^\r\n]*"""
     r"""|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<joined>\\(?:\r\n|\r|\n))|(?P<end>\r\n|\r|\n)""",
     re.DOTALL,
 )
-_LONG_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ("'''", '"""')}
-_WORD = re.compile(r"[^\W\d]\w*")
-_IN_SHELL = re.compile(r"\$\{?([^\W\d]\w*)|\{([^{}\r\n]*)\}")
+_LONG_ENDS = {quotes: pattern(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ("'''", '"""')}
+_WORD = pattern(r"[^\W\d]\w*")
+_IN_SHELL = pattern(r"\$\{?([^\W\d]\w*)|\{([^{}\r\n]*)\}")
 
 
 class Masked(Struct, frozen=True):

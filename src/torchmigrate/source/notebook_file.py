@@ -7,7 +7,6 @@ differ in (indentation, the order of keys, escapes, `source` as a list or as one
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -15,16 +14,17 @@ from itertools import accumulate
 from msgspec import Struct
 from msgspec.structs import replace
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import SourceError
 
 NO_JSON = "not a notebook: not valid JSON ({})"
 OTHER = "not a notebook: {}"
-_SPACE = re.compile(r"[ \t\r\n]*")
-_CHARACTER = re.compile(
+_SPACE = pattern(r"[ \t\r\n]*")
+_CHARACTER = pattern(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]"
 )
-_MUST_ESCAPE = re.compile(r'[\x00-\x1f"\\\ud800-\udfff]')
+_MUST_ESCAPE = pattern(r'[\x00-\x1f"\\\ud800-\udfff]')
 
 
 class Literal(Struct, frozen=True):

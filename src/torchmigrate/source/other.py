@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import re
 from pathlib import Path
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.text import Source, SourceError
 
 SHELL, MAKE, DOCKER, YAML, MARKDOWN = "shell", "make", "docker", "yaml", "markdown"
@@ -30,9 +30,7 @@ _BY_NAME = {
     "pipfile": TOML,
 }
 _DOCKER = ("dockerfile.", "dockerfile-", "dockerfile_", "containerfile.")
-_REQUIREMENTS = re.compile(
-    r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|pip)"
-)
+_REQUIREMENTS = pattern(r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|pip)")
 _LISTS = (".txt", ".in", ".pip")
 # The same as patterns, for people.
 PATTERNS = (

@@ -6,11 +6,13 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from torchmigrate.patterns import pattern
+
 if TYPE_CHECKING:
     from torchmigrate.source.text import Source
 
-_ASYNC = re.compile(r"\basync\b(\s*=(?!=))?")
-_IN_DEFINITION = re.compile(r"\b(?:def\s+\w+\s*\(|lambda\b)[^)]*\Z")
+_ASYNC = pattern(r"\basync\b(\s*=(?!=))?")
+_IN_DEFINITION = pattern(r"\b(?:def\s+\w+\s*\(|lambda\b)[^)]*\Z")
 
 
 def explain(error: SyntaxError, source: Source) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.findings import Trouble
+from torchmigrate.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from torchmigrate.findings import Edit
 
 # PEP 263: in the first line, or in the second if the first has nothing but white space or a comment.
-_COOKIE = rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)"
+_COOKIE = pattern(
+    rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)"
+)
 
 
 class SourceError(Exception):
@@ -412,7 +415,7 @@ def _cookie(data: bytes) -> str | None:
     """The encoding that a file declares, None if it declares none; names as Python normalises them."""
     if b"coding" not in data:
         return None  # most files; the pattern takes a while to compile
-    found = re.match(_COOKIE, data)
+    found = _COOKIE.match(data)
     if found is None:
         return None
     name = found[1].decode("ascii")
@@ -434,5 +437,5 @@ def _line_of(data: bytes, position: int) -> int:
 
 
 def _line_of_cookie(data: bytes) -> int | None:
-    found = re.match(_COOKIE, data)
+    found = _COOKIE.match(data)
     return None if found is None else _line_of(data, found.start(1))

@@ -13,10 +13,11 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.other import DOCKER, MARKDOWN, YAML
 
 _DEPTH = 3  # of commands in quotes in commands in quotes
-_WORD = re.compile(
+_WORD = pattern(
     r"""(?:
         \\[^\r\n] | '[^']*' | "(?:\\.|[^"\\])*"
       | \$\{(?:[^{}\n]|\{[^{}\n]{0,99}\}){0,200}\} | \$\([\w\ ./-]{0,200}\)
@@ -24,17 +25,17 @@ _WORD = re.compile(
     )+""",
     re.VERBOSE | re.DOTALL,
 )
-_BLANK = re.compile(r"(?:[ \t\f\v]|\\\r?\n)+")
-_COMMENT = re.compile(r"\#[^\r\n]*")
-_COMMENT_LINES = re.compile(r"(?:[ \t]*\#[^\r\n]*\r?\n)+")  # within a command of a Dockerfile
+_BLANK = pattern(r"(?:[ \t\f\v]|\\\r?\n)+")
+_COMMENT = pattern(r"\#[^\r\n]*")
+_COMMENT_LINES = pattern(r"(?:[ \t]*\#[^\r\n]*\r?\n)+")  # within a command of a Dockerfile
 _ITEM = r"""(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*')"""
-_LIST = re.compile(rf"\[\s*{_ITEM}(?:\s*,\s*{_ITEM})+\s*,?\s*\]")
-_STRING = re.compile(_ITEM)
-_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
-_BLOCK_ITEM = re.compile(r"^(?P<indent>[ ]*)-[ ]+(?P<value>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
-_GOES_ON = re.compile(r"\r?\n[ \t]+(?=--?[A-Za-z])")  # a line of options in YAML
+_LIST = pattern(rf"\[\s*{_ITEM}(?:\s*,\s*{_ITEM})+\s*,?\s*\]")
+_STRING = pattern(_ITEM)
+_QUOTED = pattern(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_BLOCK_ITEM = pattern(r"^(?P<indent>[ ]*)-[ ]+(?P<value>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
+_GOES_ON = pattern(r"\r?\n[ \t]+(?=--?[A-Za-z])")  # a line of options in YAML
 # The beginning of a block, or a line of which code is all: "```python train.py```".
-_FENCE = re.compile(
+_FENCE = pattern(
     r"^[ \t>]*(?:(?:[-*+]|\d+[.)]) +)?"
     r"(?:(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)"
     r"|(?P<ticks>`+)(?P<code>[^\r\n`]+)(?P=ticks)[ \t]*)(?=\r?$)",
@@ -44,7 +45,7 @@ _SHELLS = frozenset(
     ["", "sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal", "cmd", "bat"]
 )
 _MOST_BEFORE = 8  # words before what a command does: variables, `sudo`
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_ASSIGNMENT = pattern(r"[A-Za-z_]\w*=")
 _SAYS = frozenset(["echo", "printf", "print", "logger"])
 _BEFORE = frozenset(["$", "%", ">", "-", "RUN", "run:", "then", "do", "else", "sudo", "exec", "time", "if"])
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-_TOKEN = re.compile(
+from torchmigrate.patterns import pattern
+
+_TOKEN = pattern(
     r"""
     (?P<blank>(?:\s|\\\r?\n)+|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))
   | (?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\([\s\S]*?(?:\)(?P=mark)"|\Z))
@@ -25,24 +27,24 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_DIRECTIVE = re.compile(r"[ \t]*\#[ \t]*([a-z_]*)")
-_REST = re.compile(r"(?:\\\r?\n|[^\n])*")
-_COMMENTS = re.compile(r"//.*|/\*.*?\*/")
-_INCLUDE = re.compile(r"\s*([<\"])([^>\"\n]+)[>\"]")
-_DEFINE = re.compile(r"[ \t]+(\w+)")
-_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
-_QUOTED_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
+_DIRECTIVE = pattern(r"[ \t]*\#[ \t]*([a-z_]*)")
+_REST = pattern(r"(?:\\\r?\n|[^\n])*")
+_COMMENTS = pattern(r"//.*|/\*.*?\*/")
+_INCLUDE = pattern(r"\s*([<\"])([^>\"\n]+)[>\"]")
+_DEFINE = pattern(r"[ \t]+(\w+)")
+_DEFINED = pattern(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_QUOTED_INCLUDE = pattern(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
 # Conditions about releases: TORCH_VERSION_MAJOR, VERSION_GE_1_5, OLD_TORCH, PYTORCH_1_4, __has_include.
-_RELEASES = re.compile(
+_RELEASES = pattern(
     r"TORCH\w*_?VER|VERSION_?(?:GE|GT|LE|LT)|(?:OLD|NEW|LEGACY)_?(?:PY)?TORCH|TORCH_?(?:GE|GT|LE|LT|\d|V\d)"
     r"|(?:PYTORCH|TORCH)_(?:OLD|NEW|LEGACY)|TORCH_1|ATEN_?VER"
     r"|__has_include|\bAT_CHECK\b|\bTORCH_CHECK\b"
 )
 _MOST_INCLUDES = 40
 _LONGEST = 80  # tokens that one variable of a pattern stands for
-_PART = re.compile(r"\$\w+|[A-Za-z_]\w*\*?|::|->|\S")
+_PART = pattern(r"\$\w+|[A-Za-z_]\w*\*?|::|->|\S")
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
-_TORCH = re.compile(r"\b(?:at|torch|c10)::|\bA?TH?C?_\w|\bTH[CU]?\w*")
+_TORCH = pattern(r"\b(?:at|torch|c10)::|\bA?TH?C?_\w|\bTH[CU]?\w*")
 _TORCH_HEADERS = ("torch/", "ATen/", "c10/", "TH/", "THC/", "THCUNN/", "THNN/")
 END = "\n"  # stands where a directive begins or ends: no pattern goes over it
 

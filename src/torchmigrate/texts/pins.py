@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from torchmigrate.patterns import pattern
 from torchmigrate.source.other import DOCKER, INI, REQUIREMENTS, SETUP, TOML, YAML
 from torchmigrate.texts.commands import Command
 from torchmigrate.versions.releases import COMPANIONS, PATCH_RELEASES, Version, companion, parse_version
@@ -24,32 +25,30 @@ if TYPE_CHECKING:
 _NAMES = {"torch": "torch", "pytorch": "torch", **{name: name for name in ("torchvision", "torchaudio")}}
 _NAMES |= {"torchtext": "torchtext", "torchdata": "torchdata"}
 _CLAUSE = r"(?:===?|~=|!=|<=|>=|<|>|=)[ \t]*[\w.*+!-]+"
-_REQUIREMENT = re.compile(
+_REQUIREMENT = pattern(
     rf"(?P<name>(?:py)?torch|torchvision|torchaudio|torchtext|torchdata)(?P<extras>\[[\w, -]{{0,99}}\])?"
     rf"[ \t]*\(?(?P<spec>{_CLAUSE}(?:[ \t]*,[ \t]*{_CLAUSE}){{0,9}})(?![\w.=<>!~])",
     re.IGNORECASE,
 )
-_LINE = re.compile(r"^[ \t]*", re.MULTILINE)
-_ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w-]+::)?", re.MULTILINE)
+_LINE = pattern(r"^[ \t]*", re.MULTILINE)
+_ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?(?:[\w-]+::)?", re.MULTILINE)
 # As conda writes it, too: the version behind a blank.
-_CONDA_ITEM = re.compile(
+_CONDA_ITEM = pattern(
     r"^[ \t]*-[ \t]+(?:[\w-]+::)?(?P<name>pytorch|torchvision|torchaudio)[ \t]+"
     r"(?P<spec>\d+(?:\.\d+)*(?:\.?\*)?)(?=[ \t]*(?:\#[^\r\n]*)?\r?$)",
     re.MULTILINE,
 )
-_QUOTE = re.compile(r"[\"']")
-_POETRY = re.compile(
+_QUOTE = pattern(r"[\"']")
+_POETRY = pattern(
     r"^(?P<name>torch|torchvision|torchaudio|torchtext|torchdata)[ \t]*=[ \t]*"
     r"(?:\{[^}\n]{0,200}?version[ \t]*=[ \t]*)?[\"'](?P<spec>[\^~]?[=<>!~]{0,2}[ \t]*\d[\w.*+-]*)[\"']",
     re.MULTILINE,
 )
-_PYTHON_ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?python[ \t]*={1,2}[ \t]*(\d+\.\d+)", re.MULTILINE)
-_PYTHON_IMAGE = re.compile(r"^[ \t]*FROM[ \t]+(?:\S+/)?python:(\d+\.\d+)", re.MULTILINE | re.IGNORECASE)
-_HASH = re.compile(r"[^\n]*?(?:\\\r?\n[^\n]*?)*--hash")
+_PYTHON_ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?python[ \t]*={1,2}[ \t]*(\d+\.\d+)", re.MULTILINE)
+_PYTHON_IMAGE = pattern(r"^[ \t]*FROM[ \t]+(?:\S+/)?python:(\d+\.\d+)", re.MULTILINE | re.IGNORECASE)
+_HASH = pattern(r"[^\n]*?(?:\\\r?\n[^\n]*?)*--hash")
 # An index of its own, which is no mirror of PyPI.
-_INDEX = re.compile(
-    r"(?:^|\s)(?:-f|-i|--find-links|--(?:extra-)?index-url)[\s=]+(?!\S*/simple)\S", re.MULTILINE
-)
+_INDEX = pattern(r"(?:^|\s)(?:-f|-i|--find-links|--(?:extra-)?index-url)[\s=]+(?!\S*/simple)\S", re.MULTILINE)
 _INSTALLERS = frozenset(["pip", "pip3", "conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pip2"])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from torchmigrate.findings import Finding, Severity
+from torchmigrate.patterns import pattern
 from torchmigrate.report.reasons import said_of
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
@@ -21,12 +22,12 @@ from torchmigrate.upgrade.model import ByHand, Frame, Group, Result, StillFailin
 
 _MOST = 300  # characters of a message
 # What differs between errors of one cause: addresses, numbers, temporary files.
-_VARYING = re.compile(rf"0x[0-9a-fA-F]+|{re.escape(tempfile.gettempdir())}\S+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_TORCH = re.compile(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
-_IN_TORCH = re.compile(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
-_NO_MODULE = re.compile(r"No module named '([\w.]+)'|Module (\w+) is not installed")
+_VARYING = pattern(rf"0x[0-9a-fA-F]+|{re.escape(tempfile.gettempdir())}\S+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_TORCH = pattern(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
+_IN_TORCH = pattern(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
+_NO_MODULE = pattern(r"No module named '([\w.]+)'|Module (\w+) is not installed")
 # What the machine, or the build of torch, does not have.
-_NO_DEVICE = re.compile(
+_NO_DEVICE = pattern(
     r"Torch not compiled with \w+ enabled|Found no NVIDIA driver|No (?:CUDA|HIP) GPUs are available"
 )
 # torch's own words -> what to do.
@@ -34,13 +35,9 @@ _SAID = {
     "Weights only load failed": "since torch 2.6, `torch.load` only reads tensors and plain containers: "
     "pass `weights_only=False` for a file that you trust",
 }
-_NUMPY = re.compile(
-    r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)"
-)
-_MOVED = re.compile(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute")
-_PYTHON2 = re.compile(
-    r"Missing parentheses in call to 'print'|name '(?:unicode|xrange|raw_input|basestring)'"
-)
+_NUMPY = pattern(r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)")
+_MOVED = pattern(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute")
+_PYTHON2 = pattern(r"Missing parentheses in call to 'print'|name '(?:unicode|xrange|raw_input|basestring)'")
 
 
 class Near(Struct, frozen=True):

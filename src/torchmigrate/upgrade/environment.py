@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from torchmigrate.patterns import pattern
 from torchmigrate.upgrade.model import UpgradeError
 from torchmigrate.upgrade.processes import Clock, run, size_of, tail
 from torchmigrate.upgrade.requirements import asked_by, imported_by, loosened, of_torch, wanted, well_known
@@ -40,15 +41,13 @@ for each in metadata.distributions():
         found += each.requires or []
 print(json.dumps(found))
 """
-_OFFLINE = re.compile(
+_OFFLINE = pattern(
     r"Temporary failure in name resolution|Name or service not known|Network is unreachable"
     r"|NewConnectionError"
     r"|ConnectTimeoutError|dns error|Connection refused|tcp connect error|error sending request"
 )
-_NO_SUCH = re.compile(
-    r"No matching distribution|Could not find a version|no version of torch|not found in the"
-)
-_ERROR = re.compile(r"^\s*(?:ERROR|error|×|╰─▶)[:\s]\s*(?P<what>.+)$", re.MULTILINE)
+_NO_SUCH = pattern(r"No matching distribution|Could not find a version|no version of torch|not found in the")
+_ERROR = pattern(r"^\s*(?:ERROR|error|×|╰─▶)[:\s]\s*(?P<what>.+)$", re.MULTILINE)
 _SUBJECT = "the project itself"
 _BUILD = ("setuptools", "wheel")  # what a project without build isolation needs
 

@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
+from torchmigrate.patterns import pattern
 from torchmigrate.versions.releases import ABSENT, COMPANIONS, Version, companion, show_version
 from torchmigrate.versions.requirement_lists import OTHER_PURPOSE, StatingFile, requirement_lines, silent
 
@@ -23,7 +24,7 @@ _CHECKS = frozenset(
     " pylint pyroma pytest-black pytest-flake8 pytest-isort pytest-mypy pytest-pep8 pytest-pycodestyle"
     " pytest-pydocstyle pytest-pylint ruff setuptools sphinx sphinx-rtd-theme tox twine wheel yapf".split()
 )
-_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+_IMPORT = pattern(rb"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
 # Import name -> package.
 _PACKAGES = {
     "PIL": "pillow",

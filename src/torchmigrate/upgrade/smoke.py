@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
+from torchmigrate.patterns import pattern
 from torchmigrate.upgrade.workspace import Workspace
 
 _SCRIPT = Path(__file__).with_name("observing") / "torchmigrate_smoke.py"
-_ASKS = re.compile(rb"\b(?:argparse|click|fire|typer|absl|docopt|optparse|ArgumentParser)\b")
-_TESTS = re.compile(r"test_[^/]*\.py|[^/]*_test\.py")
+_ASKS = pattern(rb"\b(?:argparse|click|fire|typer|absl|docopt|optparse|ArgumentParser)\b")
+_TESTS = pattern(r"test_[^/]*\.py|[^/]*_test\.py")
 # What a module may do when it is imported without being a program.
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)

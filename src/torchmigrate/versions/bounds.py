@@ -16,6 +16,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
+from torchmigrate.patterns import pattern
 from torchmigrate.versions.releases import (
     COMPANIONS,
     PATCH_RELEASES,
@@ -39,14 +40,12 @@ _PATCHES = range(4)
 _LAST_WITH_LOOSE_COMPANIONS = (1, 0)
 _PYTHON_PATCHES = range(40)  # more than any Python 3 has had
 _LOWER = frozenset([">=", ">", "==", "===", "~="])
-_LOCAL = re.compile(r"\+[\w.]+")
-_NAME = re.compile(r"\s*(?:[\w./-]+::)?([\w.-]+)(?![\w.+:-])")
-_CONDA = re.compile(
-    r"(?s)(?:[\w./:-]+::)?(?P<name>[\w.-]+?)(?:\[(?P<keys>.*)\])?\s*(?P<version>[=<>!~\d*].*)?"
-)
+_LOCAL = pattern(r"\+[\w.]+")
+_NAME = pattern(r"\s*(?:[\w./-]+::)?([\w.-]+)(?![\w.+:-])")
+_CONDA = pattern(r"(?s)(?:[\w./:-]+::)?(?P<name>[\w.-]+?)(?:\[(?P<keys>.*)\])?\s*(?P<version>[=<>!~\d*].*)?")
 # `Pytorch: 1.7`, `torch 1.7.1`, `torch=1.7`: no syntax of pip, and yet it is clear what is meant.
-_LIST = re.compile(r"(?:[*-] )?(?P<name>[\w.-]+?)(?: ?[:=] ?| )v?(?P<version>\d+(?:\.\d+)+[\w.+]*),?")
-_CONDA_VERSION = re.compile(r"(?:^|,)\s*version\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
+_LIST = pattern(r"(?:[*-] )?(?P<name>[\w.-]+?)(?: ?[:=] ?| )v?(?P<version>\d+(?:\.\d+)+[\w.+]*),?")
+_CONDA_VERSION = pattern(r"(?:^|,)\s*version\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
 
 
 class Bound(Struct, frozen=True):

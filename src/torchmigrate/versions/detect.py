@@ -27,6 +27,7 @@ from torchmigrate.files.paths import (
     work_tree_of,
 )
 from torchmigrate.files.reading import UnreadableError, read
+from torchmigrate.patterns import pattern
 from torchmigrate.versions.requirement_lists import (
     LONGEST,
     MOST_INCLUDED,
@@ -460,11 +461,11 @@ def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
         return bounds
     refused = (node for node in ast.walk(setup.tree) if isinstance(node, ast.Assert | ast.Raise))
     texts = [setup.text(part) for node in refused for part in ast.walk(node) if isinstance(part, ast.expr)]
-    found = [re.search(_TOO_OLD, text) for text in texts if text is not None]
+    found = [_TOO_OLD.search(text) for text in texts if text is not None]
     return [of_specifier(f">={match[1]}") for match in found if match is not None]
 
 
-_TOO_OLD = r"(?i)\brequires? (?:at least )?(?:py)?torch *(?:>=|version) *v?(\d+(?:\.\d+)+)"
+_TOO_OLD = pattern(r"(?i)\brequires? (?:at least )?(?:py)?torch *(?:>=|version) *v?(\d+(?:\.\d+)+)")
 
 
 def _named_files(setup: SetupFile, directory: Path) -> list[str]:

@@ -6,11 +6,13 @@ nothing, from the compatibility tables in the libraries' READMEs and on the PyTo
 
 from __future__ import annotations
 
-import re
+from torchmigrate.patterns import pattern
 
 Version = tuple[int, ...]  # (2, 6); patch releases do not change the API
 
-_VERSION = r"v?(\d+)\.(\d+)(?:\.\d+)*(?:[-_.]?(?:a|b|rc|post|dev|alpha|beta|nightly)[-_.]?\d*)*(?:\+[\w.-]+)?"
+_VERSION = pattern(
+    r"v?(\d+)\.(\d+)(?:\.\d+)*(?:[-_.]?(?:a|b|rc|post|dev|alpha|beta|nightly)[-_.]?\d*)*(?:\+[\w.-]+)?"
+)
 
 RELEASES: tuple[Version, ...] = (*((1, minor) for minor in range(14)), *((2, minor) for minor in range(16)))
 NEWEST = "2.15"
@@ -133,7 +135,7 @@ def parse_version(text: str) -> Version:
     major, _, minor = text.partition(".")
     if major.isdecimal() and minor.isdecimal():  # nearly always; the pattern takes a while to compile
         return int(major), int(minor)
-    match = re.fullmatch(_VERSION, text.strip())
+    match = _VERSION.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is not a release such as 2.6, 1.10 or 2.6.1+cu118")
     return int(match[1]), int(match[2])

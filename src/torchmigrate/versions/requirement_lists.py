@@ -11,14 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.files.reading import UnreadableError, is_below, read
+from torchmigrate.patterns import pattern
 
 Note = Callable[[str], None]  # is told, in a line, what was not understood
 # Is told of a file that was not read at all, or (False) that is not what its name says.
 Trouble = Callable[[Path, str, bool], None]
 
-# Patterns are compiled when they are used: in most directories there is nothing to read.
-_OPTION = r"\s--?[A-Za-z].*$"  # `torch==1.7 --hash=...`
-_INCLUDE = r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)"
+_OPTION = pattern(r"\s--?[A-Za-z].*$")  # `torch==1.7 --hash=...`
+_INCLUDE = pattern(r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)")
 # Of lists for documentation, checks and examples.
 OTHER_PURPOSE = (
     r"(?i)(?:^|[-_.])(?:docs?|documentation|doctests?|sphinx|rtd|readthedocs|ci|lint(?:ing|ers?)?|typing|mypy|style"
@@ -87,10 +87,10 @@ def requirement_lines(file: StatingFile, data: bytes, *, constraints: bool = Tru
         text = re.sub(r"\\\r?\n", "", decode(data))
         for line in text.splitlines():
             line = re.sub(r"(?:^|\s)#.*", "", line).strip()
-            include = re.fullmatch(_INCLUDE, line)
+            include = _INCLUDE.fullmatch(line)
             if include is None:
                 if line and not line.startswith("-"):
-                    yield re.sub(_OPTION, "", line).strip()
+                    yield _OPTION.sub("", line).strip()
                 continue
             if re.match(r"https?://", include[1]) or (line.startswith(("-c", "--c")) and not constraints):
                 continue

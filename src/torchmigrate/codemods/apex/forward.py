@@ -9,6 +9,7 @@ from functools import cached_property
 
 from torchmigrate.codemods.apex.uses import Scaled
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import Spot, blocks
@@ -24,14 +25,14 @@ _SETTINGS = frozenset(
     register_module register_parameter requires_grad_ save set_extra_state share_memory
     state_dict to to_empty train type xpu zero_grad""".split()
 )
-_SETTING = re.compile(
+_SETTING = pattern(
     r"_*(?:add|clear|count|disable|enable|freeze|from|get|has|init|is|load|log|named|num|print|register|remove|reset"
     r"|resize|save|set|summary|tie|unfreeze|update)(?:_|$)"
 )
-_EVALUATES = re.compile(r"(?:^|_)(?:eval[a-z]*|valid[a-z]*|infer[a-z]*|predict[a-z]*|generate|test)(?:_|$)")
-_PREPARES = re.compile(r"_*(?:build|create|get|init|load|log|make|prepare|print|save|set|setup)(?:_|$)")
-_LOSS = re.compile(r"loss|criteri|entropy|objective", re.IGNORECASE)
-_NO_LOSS = re.compile(r"reduce|update|append|log|add_scalar|print|write", re.IGNORECASE)
+_EVALUATES = pattern(r"(?:^|_)(?:eval[a-z]*|valid[a-z]*|infer[a-z]*|predict[a-z]*|generate|test)(?:_|$)")
+_PREPARES = pattern(r"_*(?:build|create|get|init|load|log|make|prepare|print|save|set|setup)(?:_|$)")
+_LOSS = pattern(r"loss|criteri|entropy|objective", re.IGNORECASE)
+_NO_LOSS = pattern(r"reduce|update|append|log|add_scalar|print|write", re.IGNORECASE)
 _IN_PLACE = frozenset({"append", "extend", "add_", "mul_", "div_"})
 MODEL = "model"
 

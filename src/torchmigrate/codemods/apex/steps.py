@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
@@ -20,8 +20,8 @@ from torchmigrate.semantics.flow.mentions import LOOPS, Spot, common_block
 _OLD_METHODS = frozenset(
     "backward clip_master_grads clip_fp32_grads update_master_grads unscale_grads _amp_stash".split()
 )
-_GRADIENTS = re.compile(r"(?:^|_)grad(?:s|ients?)?(?:_|$)")
-_NO_GRADIENTS = re.compile(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
+_GRADIENTS = pattern(r"(?:^|_)grad(?:s|ients?)?(?:_|$)")
+_NO_GRADIENTS = pattern(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
 
 
 class Step(Struct):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of
 from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use, Via
 
@@ -31,7 +32,7 @@ _INITIALIZE = (
     "max_loss_scale",
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
-_SAVES = re.compile(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
+_SAVES = pattern(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
 _WEIGHTS = "the weights stay in single precision: remove the call"
 _MASTERS = "there are no master parameters: remove the call, and step through the scaler"
 _SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'

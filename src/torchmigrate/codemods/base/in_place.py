@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 
-_IN_PLACE = re.compile(r"[a-z]\w*[^_]_")
+from torchmigrate.patterns import pattern
+
+_IN_PLACE = pattern(r"[a-z]\w*[^_]_")
 _HARMLESS = frozenset(["requires_grad_", "detach_", "retain_grad_", "share_memory_"])
 
 

@@ -7,7 +7,6 @@ what the compiler follows: `.numpy()` with NumPy behind it, assertions, branches
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -18,6 +17,7 @@ from torchmigrate.codemods.compile.compiled import uses_by_node
 from torchmigrate.codemods.compile.kinds import ModelKinds, below
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Scope
 from torchmigrate.semantics.values.slots import UNKNOWN
@@ -37,9 +37,7 @@ _OTHER_LIBRARIES = frozenset("cv2 matplotlib networkx pandas PIL scipy skimage s
 _LOGS = frozenset("critical debug error exception info log warn warning".split())
 _LOG_FUNCTIONS = frozenset(f"logging.{name}" for name in _LOGS)
 _CLOCKS = frozenset(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "process_time"))
-_OFF = re.compile(
-    r"torch(?:\.\w+)*\.(?:disable|ignore|unused|is_compiling|is_scripting|is_tracing|script\w*)"
-)
+_OFF = pattern(r"torch(?:\.\w+)*\.(?:disable|ignore|unused|is_compiling|is_scripting|is_tracing|script\w*)")
 
 
 def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
@@ -114,21 +115,21 @@ _IDENTITY = frozenset(
     reversed tuple type vars zip
     """.split()
 )
-_OPTIMIZER = re.compile(
+_OPTIMIZER = pattern(
     r"optim|^(?:ada(?:belief|delta|factor|grad|max|mw?)?w?|asgd|adamw?|fusedadam|lamb|lars|lbfgs|lion|madgrad|[nr]adam|"
     r"novograd|r(?:ms)?prop|sgdw?|sparseadam)$",
     re.IGNORECASE,
 )
-_STATE = re.compile(
+_STATE = pattern(
     r"(?:^|_)(?:save|load|restore|resume)(?:_|$)|^(?:save|load|restore)[A-Z]|checkpoint|ckpt|state_dict|pretrained",
     re.IGNORECASE,
 )
-_INSPECT = re.compile(
+_INSPECT = pattern(
     r"print|summar|^(?:info|debug|warning|log)|count|num_|param|watch|flop|macs|complexity|init|freeze|^set|size|"
     r"attr$|format|^(?:str|repr|id|next|callable)$",
     re.IGNORECASE,
 )
-_USE = re.compile(
+_USE = pattern(
     r"train|fit|eval|valid|test|run|infer|predict|epoch|step|loop|main|bench|demo|learn|sample|generate|forward|"
     r"engine",
     re.IGNORECASE,
@@ -142,7 +143,7 @@ _NOT_MODELS = frozenset(
     """.split()
 )
 _GIVE_NO_MODEL = _NOT_MODELS | _LEAVE_LAST | _WRAPS | _COPIES | _SHARDS
-_TRANSFORMERS = re.compile(r"(?!TF|Flax|DataCollator)\w*(?:Model|For[A-Z]\w*|LMHead\w*|Transformer)")
+_TRANSFORMERS = pattern(r"(?!TF|Flax|DataCollator)\w*(?:Model|For[A-Z]\w*|LMHead\w*|Transformer)")
 _TRANSFORMERS_ROOTS = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")
 _OTHER_COMPILERS = ("re", "regex", "torch")
 _FROM = frozenset("from_pretrained from_config from_encoder_decoder_pretrained".split())
@@ -326,8 +327,8 @@ class ModelKinds:
             return Role.IDENTITY
         if any(below(name, ("torch.optim.",)) for name in names) or any(map(_OPTIMIZER.search, last)):
             return Role.OPTIMIZER
-        for pattern, role in ((_STATE, Role.STATE), (_INSPECT, Role.INSPECT), (_USE, Role.USE)):
-            if any(map(pattern.search, last)):
+        for kind, role in ((_STATE, Role.STATE), (_INSPECT, Role.INSPECT), (_USE, Role.USE)):
+            if any(map(kind.search, last)):
                 return role
         return Role.OTHER
 

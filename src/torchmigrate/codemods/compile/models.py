@@ -20,6 +20,7 @@ from torchmigrate.codemods.compile.kinds import Built, below
 from torchmigrate.codemods.compile.life import ModelHistories
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import fill, required
@@ -34,9 +35,7 @@ IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in tha
 
 # Without one of these, nothing in a file is a model on its way to being trained or run.
 _TESTS = ("pytest.", "unittest.")
-_NOT_MODEL_NAMES = re.compile(
-    r"loss|criteri|metric|augment|transform(?!er)|normali[sz]|preproc", re.IGNORECASE
-)
+_NOT_MODEL_NAMES = pattern(r"loss|criteri|metric|augment|transform(?!er)|normali[sz]|preproc", re.IGNORECASE)
 
 _NO_MOVES = {"train", "eval", "apply", "requires_grad_"}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -27,6 +26,7 @@ from torchmigrate.codemods.compile.compiled import (
 )
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
@@ -40,7 +40,7 @@ from torchmigrate.versions.range import applicability
 # Who writes one of these knows of the prefix.
 _MOST = 16  # models of a file that are followed: for each, all that may use it is looked through
 _KNOWN = Words("_orig_mod", "OptimizedModule")
-_SAVE = re.compile(r"(?:^|_)save(?:_|$)|^save")
+_SAVE = pattern(r"(?:^|_)save(?:_|$)|^save")
 _SAME = frozenset("to cuda cpu train eval float half double bfloat16 requires_grad_ apply".split())
 _ALIASED = "`{other}` is the plain model, which `{model}.compile()` would change: save `{other}`"
 _ELSEWHERE = "save the original model: `{model}.state_dict()` has the plain keys"

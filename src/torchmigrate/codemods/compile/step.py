@@ -15,6 +15,7 @@ from torchmigrate.codemods.compile.compiled import COMPILE, is_taken_over
 from torchmigrate.codemods.compile.kinds import below
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import required
@@ -27,9 +28,9 @@ from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import children, last_name
 from torchmigrate.versions.range import applicability
 
-_STEP = re.compile(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
-_MODEL = re.compile(r"(?:\w+_)?(?:model|net|network|module|mod)")
-_LOSS = re.compile(r"loss|criterion|entropy|mse|nll", re.IGNORECASE)
+_STEP = pattern(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
+_MODEL = pattern(r"(?:\w+_)?(?:model|net|network|module|mod)")
+_LOSS = pattern(r"loss|criterion|entropy|mse|nll", re.IGNORECASE)
 # Compiled already in some way, or no torch program.
 _COMPILED = ("compile", "jit", "_dynamo", "fx")
 _MAY_BE_COMPILED = Words(*_COMPILED)

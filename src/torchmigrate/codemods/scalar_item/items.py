@@ -9,7 +9,6 @@ it, gets an unsafe fix.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
@@ -18,6 +17,7 @@ from torchmigrate.codemods.scalar_item.loss_names import Likely
 from torchmigrate.codemods.scalar_item.one_number import Differentiated
 from torchmigrate.findings import Applicability, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import span_in_fstring, suffix_replaced
@@ -31,7 +31,7 @@ FACTOR = "it holds a single number, but may have a dimension, and then `x.data[0
 _DEEPEST = 8
 _TOKENS = (".", "data", "[", "0", "]")
 _REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
-_LOSSES = re.compile(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
+_LOSSES = pattern(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:

@@ -5,26 +5,25 @@ from __future__ import annotations
 import ast
 import re
 
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Instance, QualifiedName, Scope
 from torchmigrate.source.trees import children, walk
 
-_NUMBER = re.compile(
+_NUMBER = pattern(
     r"(?:^|_)(?:nll|elbo|kld?|mse|bce|acc|accuracy|err|error|cost|ppl|entropy)(?:_|$|[A-Z]|\d)|^err[A-Z]"
 )
-_LOSSES = re.compile(
-    r"(?:^|[._])loss(?:es|_(?:list|values|dict))?(?:\.(?:values|items)\(\))?$", re.IGNORECASE
-)
-_LOSS = re.compile(r"loss(?!es)", re.IGNORECASE)
-_GIVES_LOSS = re.compile(r"loss(?!es)|criterion|criteria|objective|(?:^|_)crit$", re.IGNORECASE)
+_LOSSES = pattern(r"(?:^|[._])loss(?:es|_(?:list|values|dict))?(?:\.(?:values|items)\(\))?$", re.IGNORECASE)
+_LOSS = pattern(r"loss(?!es)", re.IGNORECASE)
+_GIVES_LOSS = pattern(r"loss(?!es)|criterion|criteria|objective|(?:^|_)crit$", re.IGNORECASE)
 _SAME_SHAPE = frozenset("double float half cpu cuda clone detach sqrt exp log abs neg".split())
 _REDUCTIONS = frozenset(["mean", "sum", "norm"])
-_SHOWS = re.compile(
+_SHOWS = pattern(
     r"print|format|append|update|add|add_scalar|write|float|int|log\w*|info|debug|set_postfix|assert\w+|"
     r"record\w*|exp|isnan|isinf|round|str"
 )
 _NUMPY = frozenset(["np", "numpy"])
-_ARRAYS = re.compile(r"numpy|array|image|img|row|dataset", re.IGNORECASE)
+_ARRAYS = pattern(r"numpy|array|image|img|row|dataset", re.IGNORECASE)
 
 
 class Likely:

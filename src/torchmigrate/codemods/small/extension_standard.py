@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 
-_FLAG = re.compile(r"[-/]+std[:=](?:c|gnu)\+\+(?:98|03|0x|11|1y|14|1z|17)")
+_FLAG = pattern(r"[-/]+std[:=](?:c|gnu)\+\+(?:98|03|0x|11|1y|14|1z|17)")
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:

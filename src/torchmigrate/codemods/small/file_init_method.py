@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 
 _GROUP = "torch.distributed.init_process_group"  # which takes it second; the others by keyword
@@ -16,7 +16,7 @@ _SCHEME = "file:"
 # What comes behind the scheme and is read as it is meant: an absolute path, or a drive of Windows, which is
 # part of the path there; what Windows makes of backslashes is not known. Behind the start of an f-string the
 # path may follow.
-_RIGHT = re.compile(r"//(?:/|[A-Za-z]:|\Z)|/(?!/)|/?\Z|\\")
+_RIGHT = pattern(r"//(?:/|[A-Za-z]:|\Z)|/(?!/)|/?\Z|\\")
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:

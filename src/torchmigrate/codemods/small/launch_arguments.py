@@ -16,6 +16,7 @@ from torchmigrate.catalogue.prefilter import has_word
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.quotes import quoted_like
@@ -24,11 +25,11 @@ _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
 # At the beginning of a text, or behind another command; in a sentence it is for people. A program that is put
 # into an f-string, or before a text, is not seen.
-_COMMAND = re.compile(
+_COMMAND = pattern(
     r"(?:^|&&|[;|(])\s*(?:(?:\w+=\S*|env|exec|nohup|srun|sudo|time)\s+)*(?:\S*python[\d.]*\s+|\$\S+\s+)?"
     r"(?:-\w+\s+)*-m\s+torch\.distributed\.launch\b"
 )
-_SCRIPT = re.compile(_COMMAND.pattern, re.MULTILINE)
+_SCRIPT = pattern(_COMMAND.pattern, re.MULTILINE)
 # What is said to people: by these functions and methods, and as these arguments of an option parser.
 _SAYS = frozenset("print warn warning info debug error critical exception log echo skip fail".split())
 _TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))

@@ -7,13 +7,13 @@ for an optimizer of the same name. What is called may step as well, so that a mi
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import move_to_end
@@ -22,7 +22,7 @@ from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
-_MADE = re.compile(r"\w*(?:LR|Scheduler|WarmRestarts)\Z")
+_MADE = pattern(r"\w*(?:LR|Scheduler|WarmRestarts)\Z")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BODIES = (*_LOOPS, *_FUNCTIONS)

@@ -7,7 +7,6 @@ nothing there, or around calls of it in the file, turns the recording off.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -19,6 +18,7 @@ from torchmigrate.codemods.base.in_place import changed_by_call
 from torchmigrate.codemods.base.operations import Reader, is_self
 from torchmigrate.findings import Applicability, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -48,7 +48,7 @@ _LAYERS = frozenset(
         "EmbeddingBag LayerNorm RNN LSTM GRU RNNCell LSTMCell GRUCell"
     ).split()
 )
-_LAYER_PARAMETERS = re.compile(r"(weight|bias)(_(ih|hh)(_l\d+(_reverse)?)?)?")
+_LAYER_PARAMETERS = pattern(r"(weight|bias)(_(ih|hh)(_l\d+(_reverse)?)?)?")
 # What may turn the recording of gradients off, or the need of parameters for them, by parts of its name.
 _SWITCHES = ("set_grad_enabled", "grad_mode", "inference_mode", "freeze")
 _STILL_LAYER = frozenset("cuda cpu to float double half train eval".split())

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.project.checkpoints import (
     GROUPS,
     PARAMETER,
@@ -44,13 +44,13 @@ _COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
 # Only tensors have these methods; other things have attributes of these names at most.
 _OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
-_WEIGHT = r"\.(?:weight|bias)$"  # no checkpoint has these beside other things
+_WEIGHT = pattern(r"\.(?:weight|bias)$")  # no checkpoint has these beside other things
 # Calls that give the same each time.
 _STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
 _TAKES = frozenset(["get", "pop"])
 # Checkpoints keep settings as objects (`argparse.Namespace`, OmegaConf) under such keys.
-_OBJECT_KEY = r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token"
-_STATE_KEY = r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema"
+_OBJECT_KEY = pattern(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token")
+_STATE_KEY = pattern(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
 
 
 _Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
@@ -470,18 +470,18 @@ class _Body:
     def _part(self, node: ast.expr, key: ast.expr) -> _Held:
         """What the use of one entry says about the whole file."""
         end = key.values[-1] if isinstance(key, ast.JoinedStr) and key.values else key
-        if isinstance(end, ast.Constant) and isinstance(end.value, str) and re.search(_WEIGHT, end.value):
+        if isinstance(end, ast.Constant) and isinstance(end.value, str) and _WEIGHT.search(end.value):
             return _Held.STATE
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
             if self._is_renamed(node):
                 return _Held.STATE
             return _Held.ENTRY if self._entry(node) is _Held.STATE else _Held.PLAIN
-        if re.search(PARAMETER, key.value):
+        if PARAMETER.search(key.value):
             return _Held.PLAIN
-        if re.search(_OBJECT_KEY, key.value):
+        if _OBJECT_KEY.search(key.value):
             return _Held.OBJECTS
         held = self._entry(node)
-        if held is _Held.STATE or (held is _Held.PLAIN and re.search(_STATE_KEY, key.value)):
+        if held is _Held.STATE or (held is _Held.PLAIN and _STATE_KEY.search(key.value)):
             return _Held.ENTRY
         return _Held.PART if held is _Held.PLAIN else held
 

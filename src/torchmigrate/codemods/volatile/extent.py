@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.flow import NONE, STORES, Flow, FreeNames, Labels
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.placing import inside_one
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 
 _MOST = 250  # statements: more do not fit into a few blocks of a few lines
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _TRAINS = frozenset("backward step zero_grad fit train_epoch train_one_epoch train_step".split())
-_LEARNS = re.compile(r"optim|fit|learn|^train_|^grad$|closure", re.IGNORECASE)
+_LEARNS = pattern(r"optim|fit|learn|^train_|^grad$|closure", re.IGNORECASE)
 # Calls that compute nothing that autograd could record, whatever they are called on.
 _HARMLESS = frozenset(
     """

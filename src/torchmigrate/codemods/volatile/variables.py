@@ -21,12 +21,13 @@ from torchmigrate.codemods.volatile.plan import Plan
 from torchmigrate.codemods.volatile.sites import VARIABLE
 from torchmigrate.findings import Finding, Fix, Reason
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.mentions import parameters
 from torchmigrate.semantics.model import Role, SemanticModel
 
 _PLAN = "volatile"
-_WRAPPER = re.compile(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
+_WRAPPER = pattern(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:

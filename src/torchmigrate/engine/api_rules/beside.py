@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from torchmigrate.files.paths import entries, remembered, with_parents
+from torchmigrate.patterns import pattern
 
 _BESIDE = frozenset(
     "test tests testing example examples benchmark benchmarks doc docs tutorial tutorials".split()
 )
 _METADATA = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
 _HOLD_PACKAGES = frozenset(["src", "lib", "python"])
-_BETWEEN_WORDS = re.compile(r"[^a-z]+")
+_BETWEEN_WORDS = pattern(r"[^a-z]+")
 
 
 def is_beside_the_code(path: Path, directory: Path, root: Path) -> bool:

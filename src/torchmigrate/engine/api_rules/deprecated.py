@@ -15,6 +15,7 @@ from torchmigrate.engine.api_rules.places import Surrounding
 from torchmigrate.engine.api_rules.wording import finding, library_of, release
 from torchmigrate.findings import Finding, Severity, Timeline
 from torchmigrate.match.rule_matches import is_guarded
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import Role, Use, Via
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import Surface, private, surface_of
@@ -22,11 +23,11 @@ from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, Entr
 
 # Where a name is looked at, not called: there nothing warns, unless an import does.
 _QUIET = (Role.ANNOTATION, Role.STRING)
-_NAMES = re.compile(r"~?([A-Za-z_][\w.]*\w)(?:\(\))?")
-_ADVISED = re.compile(r"\b(?:use|to|with|by|of|see|prefer)\b", re.I)
+_NAMES = pattern(r"~?([A-Za-z_][\w.]*\w)(?:\(\))?")
+_ADVISED = pattern(r"\b(?:use|to|with|by|of|see|prefer)\b", re.I)
 # What the title, or what is advised before, says already.
-_ONLY_DEPRECATED = re.compile(r"^(?:`?[\w.()]+`? (?:is|has been) )?deprecated(?:\. (?=\w)|$)", re.I)
-_ONLY_USE = re.compile(r"(?:please )?use `?[\w.()]+`? instead", re.I)
+_ONLY_DEPRECATED = pattern(r"^(?:`?[\w.()]+`? (?:is|has been) )?deprecated(?:\. (?=\w)|$)", re.I)
+_ONLY_USE = pattern(r"(?:please )?use `?[\w.()]+`? instead", re.I)
 _CUT = "{}"  # what a format puts in is not known
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
 
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.match.rule_matches import is_guarded
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.formulas import any_outwards, caught_by, ends_in_error
 from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, TryGuard, Use, Via
@@ -18,7 +18,7 @@ from torchmigrate.source.text import Source
 NAME_ERRORS = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
 )
-_PARAMETERS = re.compile(r"signature|param|args|argspec|varnames")
+_PARAMETERS = pattern(r"signature|param|args|argspec|varnames")
 INIT = "__init__"
 _CATCHING = frozenset("catch_warnings warns deprecated_call assertWarns assertWarnsRegex".split())
 _WHOLE = (Role.IMPORT, Role.STRING)  # where names are written from their first part on

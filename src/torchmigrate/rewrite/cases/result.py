@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from msgspec import Struct
 
@@ -13,14 +12,15 @@ from torchmigrate.match.conditions import literal
 from torchmigrate.match.context import CannotFix, MatchContext
 from torchmigrate.match.pattern import PREFIX
 from torchmigrate.match.precedence import outer_needs, tightness
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.parentheses import behind_closers
 from torchmigrate.rewrite.spelling import Spell
 from torchmigrate.rewrite.template import code_of, parse_template
 from torchmigrate.source.trees import has_effects
 
-_FIELD = re.compile(r"\$(?![A-Za-z_])")
-_LINE_REST = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)")
-_NEWLINE = re.compile(r"\r\n|\n|\r")
+_FIELD = pattern(r"\$(?![A-Za-z_])")
+_LINE_REST = pattern(r"[ \t\f]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)")
+_NEWLINE = pattern(r"\r\n|\n|\r")
 
 
 class Context(Struct, frozen=True):

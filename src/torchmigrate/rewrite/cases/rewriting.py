@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from torchmigrate.match.conditions import Given, all_hold
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext, Rewrite
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
 from torchmigrate.match.pattern import METAVARIABLE, PREFIX, match_pattern
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.comments import COMMENT_LOST, lost_comments
 from torchmigrate.rewrite.quotes import requoted
 from torchmigrate.rewrite.spelling import spell_name
@@ -30,7 +30,7 @@ __all__ = ["Match", "MatchContext", "Rewrite", "matches", "rewrite"]
 
 _MOST_SHOWN = 40  # characters of an argument in the title of a fix
 _ATOMS = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
-_TOUCHY = re.compile(r"['\"\\#{}\r\n]")  # what may end or break a string that the code is in
+_TOUCHY = pattern(r"['\"\\#{}\r\n]")  # what may end or break a string that the code is in
 
 
 def rewrite(rule: Rule, symbol_vars: Mapping[str, str], place: MatchContext, match: Match) -> Rewrite | None:

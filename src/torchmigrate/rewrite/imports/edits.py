@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from torchmigrate.findings import Edit
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.lines import (
     BLANK_LINES,
     COMMENT_LINE,
@@ -24,12 +24,12 @@ from torchmigrate.rewrite.lines import (
 )
 from torchmigrate.semantics.submodules import is_standard
 
-COMMENT = re.compile(r"#[^\r\n]*")
-_COMMA_AFTER_ALIAS = re.compile(r"(?:\s|\\|#[^\r\n]*(?![^\r\n]))*,")
-_AFTER_LONE_ALIAS = re.compile(r"[ \t\f]*,?[ \t\f]*(#[^\r\n]*)?(?=[\r\n])")
+COMMENT = pattern(r"#[^\r\n]*")
+_COMMA_AFTER_ALIAS = pattern(r"(?:\s|\\|#[^\r\n]*(?![^\r\n]))*,")
+_AFTER_LONE_ALIAS = pattern(r"[ \t\f]*,?[ \t\f]*(#[^\r\n]*)?(?=[\r\n])")
 _DOTTED = r"[^\s\\.]+(?:[\s\\]*\.[\s\\]*[^\s\\.]+)*"
-_DOTTED_NAME = re.compile(_DOTTED)
-_FROM = re.compile(rf"from[\s\\]+({_DOTTED})[\s\\]+import(?![^\s\\(*])[\s\\]*(\()?")
+_DOTTED_NAME = pattern(_DOTTED)
+_FROM = pattern(rf"from[\s\\]+({_DOTTED})[\s\\]+import(?![^\s\\(*])[\s\\]*(\()?")
 _LONG_LINE = 100  # a new statement that would be longer is written with one name per line
 
 

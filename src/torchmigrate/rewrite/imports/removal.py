@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from torchmigrate.findings import DroppedUse, Edit
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.imports import edits as editing
 from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.imports.scopes import ImportScopes
@@ -16,8 +17,8 @@ from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, Role, SemanticModel, Use
 from torchmigrate.semantics.submodules import needed_module
 
-_KEPT_BY_LINTER = re.compile(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
-_TYPE_COMMENT = re.compile(r"#[ \t]*type:(.*)")
+_KEPT_BY_LINTER = pattern(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
+_TYPE_COMMENT = pattern(r"#[ \t]*type:(.*)")
 _TYPE_NODES = (ast.Expression, ast.expr, ast.expr_context, ast.operator)
 _OPERATORS = ("torch.ops.", "torch.classes.", "torch.jit.load", "torch.export.load")
 _TAKES_TYPE = frozenset(["cast", "ForwardRef", "NewType", "TypeVar"])

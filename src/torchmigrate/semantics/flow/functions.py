@@ -11,10 +11,11 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
 from torchmigrate.source.trees import children
 
-_WRAPS = re.compile(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
+_WRAPS = pattern(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
 _SAME_OBJECT = frozenset({"cuda", "to", "cpu", "train", "eval", "module", "requires_grad_", "float", "half"})
 _Node = TypeVar("_Node", bound=ast.AST)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -12,6 +12,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
 from torchmigrate.source.trees import children
@@ -25,11 +26,11 @@ _DEEPEST = 5  # parts of a test in each other
 # Modules of which the resolver knows more than an author of a test for releases would ask.
 _KNOWN_ROOTS = LIBRARY_ROOTS | sys.stdlib_module_names
 # Tests of where tensors are, or whether something is given, are about no release.
-_DEVICES = re.compile(r"cuda|gpu|cpu|device|mps|xpu|npu|tpu|xla", re.IGNORECASE)
+_DEVICES = pattern(r"cuda|gpu|cpu|device|mps|xpu|npu|tpu|xla", re.IGNORECASE)
 _ASKS = frozenset(("hasattr", "getattr"))
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 _COMPARED = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq
-_VERSION = re.compile(r"v?\d+(\.\w+)*\+?\Z")
+_VERSION = pattern(r"v?\d+(\.\w+)*\+?\Z")
 
 
 class Choices:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.guards.formulas import UNKNOWN, Formula, HasName, VersionTest, all_of, negate
 from torchmigrate.semantics.guards.version_values import (
@@ -154,8 +154,8 @@ def _which_version(node: ast.expr, evaluate: Evaluate) -> VersionOf | None:
     return VersionOf(version.library) if version and version.part in ("full", "text") else None
 
 
-_REQUIREMENT = re.compile(r"\s*([\w.-]+?)\s*((?:[<>=!~]=?.*)?)")
-_CLAUSE = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*([\w.+-]+)\s*")
+_REQUIREMENT = pattern(r"\s*([\w.-]+?)\s*((?:[<>=!~]=?.*)?)")
+_CLAUSE = pattern(r"\s*(<=|>=|==|!=|<|>)\s*([\w.+-]+)\s*")
 
 
 def requirement(node: ast.expr) -> Formula:

@@ -6,6 +6,7 @@ import ast
 import re
 from functools import cache
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.guards.formulas import (
     FALSE,
@@ -180,7 +181,7 @@ def _is_plain(name: str) -> bool:
     )
 
 
-_MARKS = re.compile("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
+_MARKS = pattern("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
 
 
 @cache  # the same few names again and again
@@ -545,7 +546,7 @@ _DEFAULTS = {"__kwdefaults__": "*", "__defaults__": "="}
 _OF_FUNCTIONS = frozenset(("__code__", *_DEFAULTS))
 _COLLECTS = frozenset(("list", "tuple", "set", "frozenset", "dict", "sorted"))
 
-_PREFIX = re.compile(r"\d+(?:\.\d+)*(\.?)")
+_PREFIX = pattern(r"\d+(?:\.\d+)*(\.?)")
 
 
 def _starts_with(node: ast.Call, evaluate: Evaluate) -> Formula:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import (
@@ -304,7 +305,7 @@ def _sequence(node: ast.Tuple | ast.List, evaluate: Evaluate) -> VersionOf | Non
 
 # ---- literals ---------------------------------------------------------------------------------------
 
-_VERSION_TEXT = re.compile(r"\s*v?(\d+(?:\.\d+)*)[-_.]?(.*)", re.IGNORECASE)
+_VERSION_TEXT = pattern(r"\s*v?(\d+(?:\.\d+)*)[-_.]?(.*)", re.IGNORECASE)
 
 
 def literal(node: ast.expr, evaluate: Evaluate) -> VersionLiteral | None:

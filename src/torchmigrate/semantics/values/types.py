@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import (
     OPAQUE,
     VIA_METHOD,
@@ -148,7 +148,7 @@ _RESULTS: dict[str, Candidate] = {
 _TO_TENSOR = ("torchvision.transforms.ToTensor", "torchvision.transforms.PILToTensor")
 
 # Classes of other libraries whose objects have outdated attributes.
-_DATASET = re.compile(r"torchvision\.datasets\.(?:\w+\.)?[A-Z]\w*|torchtext\.vocab\.Vocab")
+_DATASET = pattern(r"torchvision\.datasets\.(?:\w+\.)?[A-Z]\w*|torchtext\.vocab\.Vocab")
 # Where the classes of other libraries are whose objects are of interest.
 _OBJECTS = ("torchvision.models.", "torchvision.transforms.", "torchvision.ops.", "torchaudio.", "apex.")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import negate
 from torchmigrate.semantics.guards.tests import parse_test
@@ -46,7 +46,7 @@ _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
 _MOST_NESTED = 16  # conditions within each other that are followed: each is read once for all around it
 _SPECIAL_CALLS = frozenset(["cast", "getattr", "import_module", "importorskip", "patch", "setattr"])
 _CASTS = frozenset(["typing.cast", "typing_extensions.cast"])
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
+_DOTTED = pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
 class Expressions:

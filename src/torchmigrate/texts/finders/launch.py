@@ -7,13 +7,13 @@ it depends on the script, which is looked for in the project.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Reason, because
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
 from torchmigrate.texts.commands import Command, Word
 from torchmigrate.texts.file import TextFile
@@ -23,9 +23,9 @@ _OLD, _NEW = "torch.distributed.launch", "torch.distributed.run"
 _USE_ENV = frozenset(["--use_env", "--use-env"])
 _FLAGS = frozenset(["--standalone", "--no_python", "--no-python", "--run_path", "--run-path", *_USE_ENV])
 _MODULE = frozenset(["-m", "--module"])
-_READS = re.compile(r"\bLOCAL_RANK\b")
-_TAKES = re.compile(r"--local[-_]rank\b|\bargs\.local_rank\b")
-_PLACEHOLDER = re.compile(r"[$<>{}*]|^\.\.\.$|^\[")
+_READS = pattern(r"\bLOCAL_RANK\b")
+_TAKES = pattern(r"--local[-_]rank\b|\bargs\.local_rank\b")
+_PLACEHOLDER = pattern(r"[$<>{}*]|^\.\.\.$|^\[")
 
 
 class _Script(Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, because
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
 from torchmigrate.source.other import INI, SETUP, TOML
 from torchmigrate.texts.file import TextFile
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 _REQUIRED = {
-    TOML: re.compile(r"^[ \t]*requires-python[ \t]*=[ \t]*[\"'](?P<spec>[^\"'\n]+)[\"']", re.MULTILINE),
-    INI: re.compile(r"^[ \t]*python_requires[ \t]*=[ \t]*(?P<spec>[^\r\n#;]*[\w*])", re.MULTILINE),
-    SETUP: re.compile(r"\bpython_requires[ \t]*=[ \t]*[\"'](?P<spec>[^\"'\n]+)[\"']"),
+    TOML: pattern(r"^[ \t]*requires-python[ \t]*=[ \t]*[\"'](?P<spec>[^\"'\n]+)[\"']", re.MULTILINE),
+    INI: pattern(r"^[ \t]*python_requires[ \t]*=[ \t]*(?P<spec>[^\r\n#;]*[\w*])", re.MULTILINE),
+    SETUP: pattern(r"\bpython_requires[ \t]*=[ \t]*[\"'](?P<spec>[^\"'\n]+)[\"']"),
 }
-_POETRY = re.compile(
+_POETRY = pattern(
     r"^\[tool\.poetry\.dependencies\][^\[]*?^python[ \t]*=[ \t]*[\"'](?P<spec>[^\"'\n]+)[\"']", re.MULTILINE
 )
-_LOWER = re.compile(r"(?:>=?|~=|\^)[ \t]*(\d+(?:\.\d+)*)")
+_LOWER = pattern(r"(?:>=?|~=|\^)[ \t]*(\d+(?:\.\d+)*)")
 # A line of its own, in a list of strings or in a value of several lines.
-_CLASSIFIER = re.compile(
+_CLASSIFIER = pattern(
     r"^[ \t]*(?P<quote>[\"']?)(?P<name>Programming Language :: Python :: (?P<python>\d+(?:\.\d+)?))"
     r"(?P=quote),?[ \t]*(?:\r?\n|\Z)",
     re.MULTILINE,

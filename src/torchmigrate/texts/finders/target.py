@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix, because
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
 from torchmigrate.source.other import DOCKER, MARKDOWN
 from torchmigrate.texts.file import TextFile
@@ -21,11 +22,9 @@ from torchmigrate.versions.releases import (
     show_version,
 )
 
-_IMAGE = re.compile(
-    r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(pytorch/pytorch:(\d+\.\d+(?:\.\d+)?)\S*)", re.MULTILINE
-)
-_MADE = re.compile(r"^[ \t]*#.*\b(?:auto-?)?generated (?:by|with|from)\b", re.IGNORECASE | re.MULTILINE)
-_OLDEST = re.compile(r"\bmin(?:imum|imal)?\b|\boldest\b|\blowest\b", re.IGNORECASE)
+_IMAGE = pattern(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(pytorch/pytorch:(\d+\.\d+(?:\.\d+)?)\S*)", re.MULTILINE)
+_MADE = pattern(r"^[ \t]*#.*\b(?:auto-?)?generated (?:by|with|from)\b", re.IGNORECASE | re.MULTILINE)
+_OLDEST = pattern(r"\bmin(?:imum|imal)?\b|\boldest\b|\blowest\b", re.IGNORECASE)
 _CONDA_ENDED = (2, 6)  # the first torch that is not in the channel
 
 

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
 from torchmigrate.texts.cpp import Match, Pattern, parts_of
 from torchmigrate.texts.file import TextFile
 
-_COMMENT = re.compile(r"//|/\*")
+_COMMENT = pattern(r"//|/\*")
 
 
 class _Wanted(NamedTuple):
