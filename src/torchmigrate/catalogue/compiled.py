@@ -1,4 +1,7 @@
-"""The compiled form of the catalogue: JSON that is read without checking, built into rules on demand."""
+"""The compiled form of the catalogue: JSON, a line for the heads of all rules and one for each rule.
+
+A rule is read when it is asked for, without checking.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec.structs import fields
 
 from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
 from torchmigrate.catalogue.index import Catalogue, Content
-from torchmigrate.catalogue.model import STATUS, Case, Condition, ResultUse, Rule, RuleHead
+from torchmigrate.catalogue.model import Case, Condition, ResultUse, Rule, RuleHead
 from torchmigrate.findings import Applicability
-
-_HEAD = "head"  # the releases in the head of a rule, where they are others than in the rule
 
 
 def dump(rules: Iterable[Rule], made_from: str, others: Iterable[Rule]) -> bytes:
@@ -26,8 +28,9 @@ def dump(rules: Iterable[Rule], made_from: str, others: Iterable[Rule]) -> bytes
             lacks them makes a program that does not know them.
     """
     rules = list(rules)
-    data = json.dumps([_encode_rule(rule) for rule in rules], ensure_ascii=False, separators=(",", ":"))
-    return pack(made_from, [*rules, *others], data.encode() + b"\n")
+    heads = msgspec.json.encode(list(map(RuleHead.of, rules)))
+    lines = (json.dumps(_encode(rule), ensure_ascii=False, separators=(",", ":")).encode() for rule in rules)
+    return pack(made_from, [*rules, *others], b"".join(line + b"\n" for line in (heads, *lines)))
 
 
 def load(data: bytes) -> Catalogue:
@@ -46,33 +49,26 @@ def content(rules: bytes) -> Content:
         StaleError: it is damaged.
     """
     try:
-        raw: list[dict[str, Any]] = json.loads(rules)
-        heads = [_head(item) for item in raw]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        first, *lines = rules.splitlines()
+        heads = msgspec.json.decode(first, type=list[RuleHead])
+    except ValueError as error:
         raise StaleError(str(error)) from None
-    return list(enumerate(heads)), _Builder(raw)
+    if len(heads) != len(lines):
+        raise StaleError("rules are missing")
+    return list(enumerate(heads)), _Builder(lines)
 
 
 class _Builder:
     """Builds rules by number; a class, so that a catalogue can be sent to another process."""
 
-    def __init__(self, raw: list[dict[str, Any]]) -> None:
-        self.raw = raw
+    def __init__(self, lines: list[bytes]) -> None:
+        self.lines = lines
 
     def __call__(self, number: int) -> Rule:
-        return _rule(self.raw[number])
+        return _rule(json.loads(self.lines[number]))
 
 
 # ---- writing: what differs from the default ---------------------------------------------------------
-
-
-def _encode_rule(rule: Rule) -> Any:
-    head = RuleHead.of(rule)
-    own = {status: found for status in STATUS if (found := getattr(head, status)) != getattr(rule, status)}
-    if head.last_change != head.changed:
-        own["last_change"] = head.last_change
-    data = _encode(rule)
-    return {**data, _HEAD: own} if own else data
 
 
 def _encode(value: Any) -> Any:
@@ -93,30 +89,8 @@ def _encode(value: Any) -> Any:
 # ---- reading ----------------------------------------------------------------------------------------
 
 
-def _head(raw: Mapping[str, Any]) -> RuleHead:
-    get = {**raw, **raw[_HEAD]}.get if _HEAD in raw else raw.get
-    return RuleHead(
-        raw["code"],
-        raw["name"],
-        raw["library"],
-        tuple(raw["symbols"]),
-        tuple(get("modules", ())),
-        get("outdated"),
-        get("deprecated"),
-        get("changed"),
-        get("last_change", get("changed")),
-        get("removed"),
-        get("codemod"),
-        get("prefilter"),
-        get("opt_in", False),
-        get("unless_declared"),
-        tuple(get("files", ())),
-    )
-
-
 def _rule(raw: Mapping[str, Any]) -> Rule:
     values = dict(raw)
-    values.pop(_HEAD, None)
     for key in ("roles", "parameters", "missing", "replaced_by", "references", "files"):
         if key in values:
             values[key] = tuple(values[key])

@@ -1,6 +1,6 @@
-"""The file of compiled rules: a line on what it was made from, one with all names, and the rules as JSON.
+"""The file of compiled rules: a line on what it was made from, one with all names, and the rules.
 
-Every run reads the first two, to know what can be selected; the third only where a file may need a rule.
+Every run reads the first two, to know what can be selected; the rest only where a file may need a rule.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from torchmigrate.config.selection import Selectable
 
-FORMAT = "torchmigrate-rules-3"  # changes when files of an older torchmigrate can no longer be read
+FORMAT = "torchmigrate-rules-4"  # changes when files of an older torchmigrate can no longer be read
 _OPT_IN = "opt-in"
 
 
@@ -30,7 +30,7 @@ class RuleName(Struct, frozen=True):
 
 
 class CompiledFile(Struct, frozen=True):
-    """What is in the file. made_from: as `pack` was given it; rules: JSON, for `compiled.content`."""
+    """What is in the file. made_from: as `pack` was given it; rules: for `compiled.content`."""
 
     made_from: str
     names: tuple[RuleName, ...]

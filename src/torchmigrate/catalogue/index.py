@@ -95,6 +95,15 @@ class Catalogue:
         """The numbers of the rules for every moved module."""
         return _numbers((number, head.modules) for number, head in self._heads)
 
+    @cached_property
+    def _named(self) -> dict[str, int]:
+        """The number of the rule with each code, and with each name."""
+        named: dict[str, int] = {}
+        for number, head in self._heads:
+            named.setdefault(head.code, number)
+            named.setdefault(head.name, number)
+        return named
+
     @property
     def heads(self) -> list[RuleHead]:
         """The head of every rule, in order; builds none."""
@@ -120,10 +129,8 @@ class Catalogue:
 
     def find(self, code_or_name: str) -> Rule | None:
         """The rule with this code or name."""
-        for number, head in self._heads:
-            if code_or_name in (head.code, head.name):
-                return self._rule(number)
-        return None
+        number = self._named.get(code_or_name)
+        return None if number is None else self._rule(number)
 
     def __len__(self) -> int:
         return len(self._heads)

@@ -141,7 +141,7 @@ class Rule(Struct, frozen=True):
     line: int = 0
 
 
-class RuleHead(Struct, frozen=True):
+class RuleHead(Struct, frozen=True, array_like=True):
     """What selecting and indexing rules needs to know of one, without building it."""
 
     code: str

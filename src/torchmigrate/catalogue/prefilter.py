@@ -16,28 +16,28 @@ _SHORTEST = 4
 
 
 @functools.cache
-def passes(pattern: str) -> Callable[[str], bool]:
-    """What says of a text whether the pattern of a `prefilter` is in it.
+def passes(prefilter: str) -> Callable[[str], bool]:
+    """What says of a text whether a `prefilter` is in it.
 
     A pattern of alternatives tries every place of a text in turn, and takes twenty times as long as looking
     for one word after the other; so plain words are looked for as such, and each alternative by itself only
     where all is there that it needs.
     """
-    if _PLAIN.fullmatch(pattern) is not None:
-        words = tuple(pattern.split("|"))
+    if _PLAIN.fullmatch(prefilter) is not None:
+        words = tuple(prefilter.split("|"))
         if len(words) == 1:
             (word,) = words
             return lambda text: word in text
         return lambda text: has_any(text, words)
-    parts = [(_needed(part), re.compile(part).search) for part in _alternatives(pattern)]
+    parts = [(_needed(part), pattern(part)) for part in _alternatives(prefilter)]
 
     def is_in(text: str) -> bool:
-        for needed, search in parts:
+        for needed, whole in parts:
             for word in needed:
                 if word not in text:
                     break
             else:
-                if search(text) is not None:
+                if whole.search(text) is not None:
                     return True
         return False
 
@@ -58,10 +58,10 @@ def _needed(part: str) -> tuple[str, ...]:
     return tuple(sorted((run for run in runs if len(run) >= _SHORTEST), key=len, reverse=True))
 
 
-def _alternatives(pattern: str) -> list[str]:
-    """The parts of a pattern between the `|` that are in no group."""
+def _alternatives(prefilter: str) -> list[str]:
+    """The parts between the `|` that are in no group."""
     parts, depth = [""], 0
-    for token in _TOKEN.findall(pattern):
+    for token in _TOKEN.findall(prefilter):
         depth += (token == "(") - (token == ")")
         if token == "|" and not depth:
             parts.append("")

@@ -72,14 +72,14 @@ class Analyser:
         self.api: ApiFinder | None = None
         if not OF_API.isdisjoint(settings.codes):
             self.api = ApiFinder(api, settings.codes, RuleMatcher(whole or catalogue, versions))
-        codes = [head.code for head in catalogue.heads if head.codemod]
-        self.rewritten = [rule for rule in map(catalogue.find, codes) if rule is not None]
-        self._numbers = {rule.code: number for number, rule in enumerate(self.rewritten)}
+        self.catalogue = catalogue
+        self._rewritten = [head for head in catalogue.heads if head.codemod]
+        self._numbers = {head.code: number for number, head in enumerate(self._rewritten)}
         # Several rules look for the same words, and most texts have none of them.
         prefilters: defaultdict[str, list[str]] = defaultdict(list)
-        for rule in self.rewritten:
-            if rule.prefilter:
-                prefilters[rule.prefilter].append(rule.code)
+        for head in self._rewritten:
+            if head.prefilter:
+                prefilters[head.prefilter].append(head.code)
         self._prefilters = [(passes(pattern), codes) for pattern, codes in prefilters.items()]
 
     def _asked(self, text: str) -> set[str]:
@@ -143,8 +143,9 @@ class Analyser:
             for hit in hits:
                 by_code[hit.rule.code].append(hit)
             for number in sorted(map(self._numbers.__getitem__, self._numbers.keys() & {*by_code, *asked})):
-                rule = self.rewritten[number]
-                if rule.codemod is not None and (rule.code in asked or not rule.prefilter):
+                head = self._rewritten[number]
+                rule = self.catalogue.find(head.code) if head.code in asked or not head.prefilter else None
+                if rule is not None and rule.codemod is not None:
                     with failures.caught(rule.code, "every finding"):
                         mine = by_code.get(rule.code, [])
                         found.extend(list(codemod(rule.codemod).find(rule, mine, file)))
