@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate import __version__
+from torchmigrate.source.trees import walk
 
 if TYPE_CHECKING:
     import argparse
@@ -271,8 +272,8 @@ def _rows_of_imports(tree: ast.AST) -> frozenset[int]:
     import ast
 
     rows: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
+    for node in walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             rows.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return frozenset(rows)
 

@@ -28,6 +28,7 @@ from torchmigrate.findings import Applicability, FileResult, Finding
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.source.kinds import kind_of
 from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.releases import NEWEST
 
 # A directory that does not exist: a module beside the example would shadow a library.
@@ -247,7 +248,7 @@ def _on_word_bounds(text: str, start: int, end: int) -> bool:
 def _local_names(code: str) -> set[str]:
     """Names that the code binds by imports and assignments."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(code)):
+    for node in walk(ast.parse(code)):
         if isinstance(node, ast.alias):
             found.add((node.asname or node.name).partition(".")[0])
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -273,5 +274,5 @@ def _diff(wanted: str, got: str) -> str:
 def _is_placed_here(text: str) -> bool:
     """Whether a text holds f-strings of which this Python knows the inner places: they can be fixed."""
     return sys.version_info >= (3, 12) and any(
-        isinstance(node, ast.JoinedStr) for node in ast.walk(ast.parse(text))
+        isinstance(node, ast.JoinedStr) for node in walk(ast.parse(text))
     )

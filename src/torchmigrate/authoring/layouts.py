@@ -158,7 +158,9 @@ class _Variations:
 def _in_one_statement(fix: Fix, code: layouts.Code) -> bool:
     """Whether a fix changes one statement, but for imports: then it is right without the others."""
     spans = [
-        code.source.span(item) for item in code.tree.body if not isinstance(item, ast.Import | ast.ImportFrom)
+        code.source.span(item)
+        for item in code.tree.body
+        if not isinstance(item, (ast.Import, ast.ImportFrom))
     ]
     touched = {span for edit in fix.edits for span in spans if edit.start < span[1] and span[0] < edit.end}
     return len(touched) < 2

@@ -21,6 +21,7 @@ from torchmigrate.findings import Edit
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import children
 
 MARK = "beside_it"  # what added statements and bindings are called
 INDENT = "    "
@@ -61,7 +62,7 @@ class Code:
             node = waiting.pop()
             yield node
             if not isinstance(node, ast.JoinedStr):
-                waiting += ast.iter_child_nodes(node)
+                waiting += children(node)
 
     def blocks(self) -> Iterator[list[ast.stmt]]:
         for node in self.nodes():
@@ -245,7 +246,7 @@ def _semicolons(before: str, after: str) -> Callable[[Code], list[Edit]]:
         found = []
         for block, index, start, end in code.own_lines():
             if not _is_header(block[index]):
-                leaves = isinstance(block[index], ast.Return | ast.Raise | ast.Break | ast.Continue)
+                leaves = isinstance(block[index], (ast.Return, ast.Raise, ast.Break, ast.Continue))
                 found += [Edit(start, start, before), Edit(end, end, after[:1] if leaves else after)]
         return found
 
@@ -364,7 +365,7 @@ def imported(text: str) -> frozenset[str]:
 
 def _imports(tree: ast.AST) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             for name in node.names:
                 yield node, name
 
@@ -458,7 +459,7 @@ def surrounded(name: str, code: Code, paths: Collection[Way]) -> str | None:
     edits = []
     for path in paths:
         statement = at(code.tree, path)
-        if not isinstance(statement, ast.Assign | ast.Expr) or statement.value is None:
+        if not isinstance(statement, (ast.Assign, ast.Expr)) or statement.value is None:
             continue
         start, end = code.source.span(statement.value)
         value = code.text[start:end]
@@ -487,7 +488,7 @@ def statements(code: Code, lines: Collection[int]) -> list[Way]:
         for field in _BLOCKS:
             for index, child in enumerate(_block(node, field)):
                 here = (*path, (field, index))
-                if isinstance(child, ast.Assign | ast.Expr):
+                if isinstance(child, (ast.Assign, ast.Expr)):
                     end = child.end_lineno or child.lineno
                     if any(child.lineno <= line <= end for line in lines):
                         yield here
@@ -500,7 +501,7 @@ def _block(node: ast.AST, field: str) -> list[ast.AST]:
     block = getattr(node, field, [])
     if not isinstance(block, list):
         return []
-    return [item for item in block if not isinstance(item, ast.Import | ast.ImportFrom)]
+    return [item for item in block if not isinstance(item, (ast.Import, ast.ImportFrom))]
 
 
 def at(tree: ast.AST, path: Way) -> ast.AST | None:

@@ -24,6 +24,7 @@ from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
 from torchmigrate.findings import Applicability
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.dtypes import KINDS
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.releases import LIBRARIES
 
 if TYPE_CHECKING:
@@ -175,8 +176,8 @@ def _pattern(text: str, path: KeyPath, words: Vocabulary) -> tuple[str, ...]:
     """The metavariables of a pattern; it has to contain one of the rule's symbols."""
     names = tuple(dict.fromkeys(_VARIABLE.findall(text)))
     tree = check_source(_VARIABLE.sub(r"__\1", text), path, words.file)
-    parts = ast.walk(tree) if tree is not None else ()
-    named = [node for node in parts if isinstance(node, ast.Attribute | ast.Name)]
+    parts = walk(tree) if tree is not None else ()
+    named = [node for node in parts if isinstance(node, (ast.Attribute, ast.Name))]
     found = {ast.unparse(node) for node in named}
     # `$x.svd()[2]` is about the method `torch.Tensor.svd`.
     found |= {f"{_TENSOR}.{node.attr}" for node in named if isinstance(node, ast.Attribute)}

@@ -74,14 +74,14 @@ class _Builder:
 def _encode(value: Any) -> Any:
     if isinstance(value, Applicability):
         return value.label
-    if isinstance(value, Rule | Case | ResultUse | Condition):
+    if isinstance(value, (Rule, Case, ResultUse, Condition)):
         pairs = ((field, getattr(value, field.name)) for field in fields(value))
         return {field.name: _encode(found) for field, found in pairs if found != field.default}
     if isinstance(value, Mapping):
         return {str(key): _encode(item) for key, item in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         return [_encode(item) for item in value]
     return value
 

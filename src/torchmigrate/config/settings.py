@@ -429,7 +429,7 @@ def read_layers(path: Path, *, named: bool = True) -> list[Layer]:
 
 
 def _read_version(value: object) -> str:
-    if isinstance(value, float | int) and not isinstance(value, bool):
+    if isinstance(value, (float, int)) and not isinstance(value, bool):
         raise ValueError(f'must be quoted, such as "{value}" (unquoted, 1.10 would be the number 1.1)')
     if not isinstance(value, str):
         raise ValueError(f'must be a release of torch such as "2.13", not {reprlib.repr(value)}')

@@ -19,6 +19,7 @@ from torchmigrate.semantics.exports import Exports
 from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 
 _WORD = pattern(r"\w+")
 _Import = ast.Import | ast.ImportFrom
@@ -147,7 +148,7 @@ def _imported(text: str) -> set[tuple[str | None, str, str | None]]:
         tree = ast.parse(text)
     except SyntaxError:
         return set()
-    statements = [node for node in ast.walk(tree) if isinstance(node, _Import)]
+    statements = [node for node in walk(tree) if isinstance(node, _Import)]
     return {_taken(node, alias) for node in statements for alias in node.names}
 
 

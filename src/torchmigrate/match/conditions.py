@@ -12,6 +12,7 @@ from torchmigrate.catalogue.model import Condition
 from torchmigrate.match.context import MatchContext
 from torchmigrate.match.signature import RECEIVER, Argument, Bound, Signature
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
+from torchmigrate.source.trees import walk
 
 _TYPES: dict[type, str] = {
     str: "str", int: "int", float: "float", bool: "bool", type(None): "none", tuple: "tuple", list: "list",
@@ -228,13 +229,13 @@ def is_plain(node: ast.expr) -> bool:
 def binds_or_waits(node: ast.AST) -> bool:
     """Whether an expression must stay where it is in the order of evaluation."""
     return any(
-        isinstance(inner, (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)) for inner in ast.walk(node)
+        isinstance(inner, (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)) for inner in walk(node)
     )
 
 
 def names_in(node: ast.AST) -> set[str]:
     """The names that an expression reads or binds."""
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return {inner.id for inner in walk(node) if isinstance(inner, ast.Name)}
 
 
 def _dotted(node: ast.expr) -> str | None:

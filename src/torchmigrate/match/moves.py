@@ -16,6 +16,7 @@ from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Applicability
 from torchmigrate.match.pattern import METAVARIABLE
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import VersionRange, requirement
 from torchmigrate.versions.releases import Version, show_version
 from torchmigrate.versions.surface import Surface, surface_of
@@ -165,7 +166,7 @@ def dotted_names(text: str) -> tuple[str, ...]:
     except SyntaxError:
         return ()
     found = []
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
             plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`

@@ -15,6 +15,7 @@ from msgspec import Struct
 from torchmigrate.match.context import MatchContext
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import Use
+from torchmigrate.source.trees import children
 
 METAVARIABLE = pattern(r"\$([A-Za-z_]\w*)")
 PREFIX = "__tm_"  # marks a metavariable in code that Python can parse
@@ -62,7 +63,7 @@ def compile_pattern(text: str, symbol: str, method: bool) -> Pattern | None:
             as_method = isinstance(node, ast.Attribute) and node.attr == last and dotted(node) is None
             if as_method if method else dotted(node) == symbol:
                 return Pattern(root, node, depth)
-        stack.extend((child, depth + 1) for child in reversed(list(ast.iter_child_nodes(node))))
+        stack.extend((child, depth + 1) for child in reversed(list(children(node))))
     return None
 
 

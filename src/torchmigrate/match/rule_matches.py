@@ -48,6 +48,7 @@ from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values import distinctive
 from torchmigrate.semantics.values.objects import TENSOR, inherited
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import VersionRange, severity
 
 
@@ -458,7 +459,7 @@ def _outdated(rule: Rule) -> set[str]:
 def _nodes(template: str) -> tuple[ast.AST, ...]:
     """The syntax tree of a template; `$x` is the name `__x` in it."""
     try:
-        return tuple(ast.walk(ast.parse(template.replace("$", "__"), mode="eval")))
+        return tuple(walk(ast.parse(template.replace("$", "__"), mode="eval")))
     except SyntaxError:
         return ()
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from torchmigrate.patterns import pattern
 from torchmigrate.source.text import Positioned, Source
+from torchmigrate.source.trees import walk
 
 _WORD = pattern(r"\w+")
 _ANYTHING = frozenset(["Exception", "BaseException"])
@@ -119,7 +120,7 @@ class Places:
         """Where a node is, with what its syntax tree leaves out: decorators, and nodes without a place."""
         if id(node) not in self._spans:
             spans = [self.source.span(node)] if _is_positioned(node) else []
-            if not spans or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not spans or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 spans += [self._span(child) for _, child in _children(node) if not _is_leaf(child)]
             self._spans[id(node)] = (
                 (min(start for start, _ in spans), max(end for _, end in spans)) if spans else (0, -1)
@@ -129,7 +130,7 @@ class Places:
     # ---- what runs ---------------------------------------------------------------------------------------
 
     def _entered(self, state: _State, parent: ast.AST, field: str, node: ast.AST) -> _State:
-        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if field == "body":
                 # What is caught around a definition is not caught around its body.
                 return _State(on_import=False, never=state.never, in_function=True)
@@ -164,15 +165,15 @@ class Places:
 
 def _with_kind(reach: Reach, way: list[ast.AST]) -> Reach:
     """The same with what the innermost node is."""
-    nodes = [node for node in way if isinstance(node, ast.expr | ast.stmt | ast.keyword)]
+    nodes = [node for node in way if isinstance(node, (ast.expr, ast.stmt, ast.keyword))]
     if not nodes:
         return reach
     node, around = nodes[-1], nodes[-2] if len(nodes) > 1 else None
-    if isinstance(node, ast.Import | ast.ImportFrom):
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
         return replace(reach, is_import=True)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return reach
-    if not isinstance(node, ast.Name | ast.Attribute):
+    if not isinstance(node, (ast.Name, ast.Attribute)):
         return replace(reach, is_called=True)
     asked = isinstance(around, ast.Compare)
     if isinstance(around, ast.Call):
@@ -196,7 +197,7 @@ def _is_positioned(node: ast.AST) -> TypeGuard[Positioned]:
 
 
 def _is_leaf(node: ast.AST) -> bool:
-    return isinstance(node, ast.expr_context | ast.operator | ast.boolop | ast.unaryop | ast.cmpop)
+    return isinstance(node, (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop))
 
 
 def _asks_for_checkers(test: ast.expr) -> bool | None:
@@ -212,7 +213,7 @@ def _caught(node: ast.Try) -> frozenset[str]:
     """The exceptions of which a `try` takes care, by the last parts of their names."""
     caught: set[str] = set()
     for handler in node.handlers:
-        if any(isinstance(inner, ast.Raise) for item in handler.body for inner in ast.walk(item)):
+        if any(isinstance(inner, ast.Raise) for item in handler.body for inner in walk(item)):
             continue
         kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
         for kind in kinds:

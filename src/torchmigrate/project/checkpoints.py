@@ -96,7 +96,7 @@ _TELLING = frozenset(
     ]
 )
 _Key = tuple[_Scope | None, str]
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def may_hold_settings(data: bytes) -> bool:
@@ -273,7 +273,7 @@ class Saved:
         depth += 1
         if depth > _DEEPEST:
             return _Kind.UNKNOWN
-        if isinstance(node, ast.Constant | ast.JoinedStr):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
             return _Kind.PLAIN
         if isinstance(node, ast.Call):
             return self._of_call(node, scope, depth)
@@ -282,15 +282,15 @@ class Saved:
         if isinstance(node, ast.Attribute):
             return self._of_attribute(node, scope, depth)
         parts: Sequence[ast.expr]
-        if isinstance(node, ast.List | ast.Dict) and not next(ast.iter_child_nodes(node), None):
+        if isinstance(node, (ast.List, ast.Dict)) and not children(node):
             return _Kind.LIKELY  # who knows what fills it
         if isinstance(node, ast.Dict):
             parts = node.values
-        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             parts = node.elts
-        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             parts = [node.elt]
-        elif isinstance(node, ast.DictComp | ast.Subscript | ast.Starred | ast.NamedExpr):
+        elif isinstance(node, (ast.DictComp, ast.Subscript, ast.Starred, ast.NamedExpr)):
             parts = [node.value]
         elif isinstance(node, ast.BinOp):
             parts = [node.left, node.right]
@@ -417,8 +417,8 @@ class Saved:
             self._values.setdefault((None, f".{target.attr}"), []).append((value, scope))
         elif isinstance(target, ast.Starred):
             self._bind(target.value, value, scope)
-        elif isinstance(target, ast.Tuple | ast.List):
-            alike = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            alike = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
             for number, item in enumerate(target.elts):
                 self._bind(item, value.elts[number] if alike else None, scope)  # type: ignore[union-attr]
         elif isinstance(target, ast.Subscript) and value is not None:
@@ -437,7 +437,7 @@ class Saved:
             self._bind(target.elts[0], ast.Constant(0), scope)
             self._bind(target.elts[1], items, scope)
             return
-        self._bind(target, None if isinstance(target, ast.Tuple | ast.List) else items, scope)
+        self._bind(target, None if isinstance(target, (ast.Tuple, ast.List)) else items, scope)
 
     def _walk(self, tree: ast.Module) -> None:
         # Each node with its scope, and the class or function that it is in.
@@ -471,10 +471,10 @@ class Saved:
             for item in (arguments.vararg, arguments.kwarg):
                 if item is not None:
                     self._values.setdefault((node, item.arg), []).append((None, node))
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr | ast.AugAssign):
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr, ast.AugAssign)):
             if node.value is not None:
                 self._bind(node.target, node.value, scope)
-        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             self._loop(node.target, node.iter, scope)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._bind(node.optional_vars, None, scope)
@@ -526,7 +526,7 @@ def file_name(
             last = path.args[-1] if _called(path) in _PATHS else None
         elif isinstance(path, ast.BinOp) and isinstance(path.op, ast.Div):
             last = path.right
-        elif isinstance(path, ast.Name | ast.Attribute):
+        elif isinstance(path, (ast.Name, ast.Attribute)):
             found = values(path)
             last = found[0] if len(found) == 1 else None
         if last is None:

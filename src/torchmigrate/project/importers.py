@@ -54,9 +54,9 @@ def imported_at_import(tree: ast.Module, directory: Sequence[str]) -> list[Taken
 
 def _running(body: Sequence[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
     for statement in body:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield statement
-        elif isinstance(statement, ast.ClassDef | ast.With):
+        elif isinstance(statement, (ast.ClassDef, ast.With)):
             yield from _running(statement.body)
 
 

@@ -49,7 +49,7 @@ class ModuleValues:
             return node.attr == "__version__"
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             return node.id in _ASKS or any(
-                isinstance(item, Flag | VersionOf | Mark | Foreign) for item in self(node)
+                isinstance(item, (Flag, VersionOf, Mark, Foreign)) for item in self(node)
             )
         return isinstance(node, ast.Try)
 
@@ -92,7 +92,7 @@ def _with(held: Value, attributes: Sequence[str], value: Value) -> Value:
 
 def is_about_tests(value: Value) -> bool:
     """Whether all that a name may be is for tests: of versions, of what there is, or constants."""
-    return bool(value) and all(isinstance(item, Flag | VersionOf | Mark | Const | Foreign) for item in value)
+    return bool(value) and all(isinstance(item, (Flag, VersionOf, Mark, Const, Foreign)) for item in value)
 
 
 def is_telling(value: Value) -> bool:

@@ -62,11 +62,11 @@ class Questions:
 
 def plain(value: object) -> Plain:
     """A question's argument, or an answer, as JSON has it."""
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, set | frozenset):
+    if isinstance(value, (set, frozenset)):
         return [plain(item) for item in sorted(value)]
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     if isinstance(value, Struct):
         return [plain(item) for item in astuple(value)]

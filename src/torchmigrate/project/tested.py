@@ -81,7 +81,7 @@ def _asked(test: ast.expr) -> Iterator[tuple[str, ...]]:
     waiting = [test]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Name | ast.Attribute):
+        if isinstance(node, (ast.Name, ast.Attribute)):
             attributes = []
             while isinstance(node, ast.Attribute):
                 attributes.append(node.attr)
@@ -90,7 +90,7 @@ def _asked(test: ast.expr) -> Iterator[tuple[str, ...]]:
                 yield (node.id, *reversed(attributes))
             else:
                 waiting.append(node)
-        elif isinstance(node, ast.Subscript | ast.NamedExpr):
+        elif isinstance(node, (ast.Subscript, ast.NamedExpr)):
             waiting.append(node.value)
         elif isinstance(node, ast.BoolOp):
             waiting += node.values

@@ -28,7 +28,7 @@ def is_compared(use: Use, parent: Callable[[ast.AST], ast.AST | None]) -> bool:
         return False
     node: ast.AST = use.node
     outer = parent(node)
-    while isinstance(outer, ast.Tuple | ast.List | ast.Starred):
+    while isinstance(outer, (ast.Tuple, ast.List, ast.Starred)):
         node, outer = outer, parent(outer)
     if isinstance(outer, ast.Compare):
         return any(isinstance(op, _COMPARES) for op in outer.ops)
@@ -40,7 +40,7 @@ def is_compared(use: Use, parent: Callable[[ast.AST], ast.AST | None]) -> bool:
         return outer.func.attr.startswith("assert") or (
             outer.func.attr in _LOOKS_UP and node is outer.args[0] and node is use.node
         )
-    return isinstance(outer, ast.Set | ast.MatchValue)
+    return isinstance(outer, (ast.Set, ast.MatchValue))
 
 
 def are_other_objects(old: str, new: str | None, version: Callable[[str], tuple[int, ...]]) -> bool:

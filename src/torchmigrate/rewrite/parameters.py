@@ -160,7 +160,7 @@ def _items(parameters: cst.Parameters) -> Iterator[cst.Param | cst.ParamSlash | 
     if isinstance(parameters.posonly_ind, cst.ParamSlash):
         yield parameters.posonly_ind
     yield from parameters.params
-    if isinstance(parameters.star_arg, cst.Param | cst.ParamStar):
+    if isinstance(parameters.star_arg, (cst.Param, cst.ParamStar)):
         yield parameters.star_arg
     yield from parameters.kwonly_params
     if parameters.star_kwarg is not None:

@@ -26,6 +26,7 @@ from torchmigrate.rewrite.expressions import ExpressionEdits
 from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of, without_gap
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 
 _SPACE_TO_END = pattern(r"\s*\Z")
 _ALONE = pattern(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
@@ -572,7 +573,7 @@ class Lines:
     @cached_property
     def step(self) -> str:
         """One step of the indentation."""
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)):
                 continue
             body = node.body

@@ -66,7 +66,7 @@ class Server(LanguageServer):
 
     def report_server_error(self, error: Exception, source: type[PyglsError | JsonRpcException]) -> None:
         """Log what pygls could not do: a message that is none, or a handler that failed."""
-        if isinstance(error, JsonRpcInternalError) or not isinstance(error, JsonRpcException | ValueError):
+        if isinstance(error, JsonRpcInternalError) or not isinstance(error, (JsonRpcException, ValueError)):
             self.failed(error)
         else:
             self.log(f"a message of the editor was not understood: {type(error).__name__}")

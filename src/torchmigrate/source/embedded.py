@@ -143,7 +143,7 @@ def _knowing(imports: dict[str, str], document: Document) -> Document:
     own = {
         alias.asname or alias.name.partition(".")[0]
         for node in walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
     names = sorted(words - own)

@@ -7,6 +7,7 @@ left out.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Container, Iterator, Mapping
 from itertools import chain
@@ -14,16 +15,23 @@ from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-# Fields that never hold a node, or only a context.
-_NO_NODES = frozenset(["arg", "attr", "conversion", "ctx", "id", "kind", "level", "module", "type_comment"])
+# A class of nodes, as its docstring tells: `If(expr test, stmt* body, stmt* orelse)`.
+_FIELD = re.compile(r"(\w+)([*?]?) (\w+)")
+_NO_NODES = frozenset(["identifier", "int", "string", "constant", "expr_context", "type_ignore"])
 
 
-class _Fields(dict[type, tuple[str, ...]]):
-    """The fields of each class of nodes that may hold other nodes; worked out when a class first comes up."""
+class _Fields(dict[type, "tuple[tuple[str, bool], ...]"]):
+    """The fields of each class of nodes that hold other nodes, and whether it is a list of them.
 
-    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        fields = tuple(name for name in kind._fields if name not in _NO_NODES)
-        self[kind] = fields = () if kind is ast.Constant else fields
+    Worked out when a class first comes up.
+    """
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[tuple[str, bool], ...]:
+        listed = _FIELD.findall(kind.__doc__ or "")
+        assert [name for _, _, name in listed] == list(kind._fields), f"{kind} is described as before"
+        self[kind] = fields = tuple(
+            (name, mark == "*") for held, mark, name in listed if held not in _NO_NODES
+        )
         return fields
 
 
@@ -33,11 +41,12 @@ _FIELDS = _Fields()
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes directly below a node, in source order."""
     found: list[ast.AST] = []
-    for name in _FIELDS[node.__class__]:
-        value = getattr(node, name, None)
-        if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
+    for name, many in _FIELDS[node.__class__]:
+        value = getattr(node, name)
+        if many:
+            # Of a dict `{**x}` there is no key, nor has every parameter a default.
+            found += value if None not in value else [item for item in value if item is not None]
+        elif value is not None:
             found.append(value)
     return found
 
@@ -46,16 +55,15 @@ def walk(tree: ast.AST, most: int = sys.maxsize) -> list[ast.AST]:
     """A node and all that are below it, those nearer to it first; some of them if they are over `most`."""
     found = [tree]
     add = found.append
-    node_class = ast.AST
     fields = _FIELDS
     for node in found:
-        for name in fields[node.__class__]:
-            value = getattr(node, name, None)
-            if value.__class__ is list:
+        for name, many in fields[node.__class__]:
+            value = getattr(node, name)
+            if many:
                 for item in value:
-                    if isinstance(item, node_class):
+                    if item is not None:
                         add(item)
-            elif isinstance(value, node_class):
+            elif value is not None:
                 add(value)
         if len(found) > most:
             break
@@ -74,7 +82,6 @@ class Nodes:
         parents: dict[ast.AST, ast.AST] = {}
         found = [tree]
         add = found.append
-        node_class = ast.AST
         fields = _FIELDS
         for node in found:
             kind = node.__class__
@@ -82,14 +89,14 @@ class Nodes:
                 held[kind].append(node)
             else:
                 held[kind] = [node]
-            for name in fields[kind]:
-                value = getattr(node, name, None)
-                if value.__class__ is list:
+            for name, many in fields[kind]:
+                value = getattr(node, name)
+                if many:
                     for item in value:
-                        if isinstance(item, node_class):
+                        if item is not None:
                             add(item)
                             parents[item] = node
-                elif isinstance(value, node_class):
+                elif value is not None:
                     add(value)
                     parents[value] = node
         self._held = held

@@ -114,7 +114,7 @@ class Places:
                     "class" if isinstance(node, ast.ClassDef) else "function",
                 )
                 for node in (walk(tree) if tree is not None else ())
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             ]
         around = [
             (first, last)

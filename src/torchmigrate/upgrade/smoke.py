@@ -64,7 +64,7 @@ def _items(path: Path, project: Path) -> Iterator[tuple[str, str, str]]:
 
 def _is_quiet(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant | ast.Call) and not _works(statement.value)
+        return isinstance(statement.value, (ast.Constant, ast.Call)) and not _works(statement.value)
     if isinstance(statement, ast.If):
         return _is_guard(statement) or all(map(_is_quiet, [*statement.body, *statement.orelse]))
     return isinstance(statement, (*_DEFINITIONS, *_ASSIGNMENTS, ast.Try, ast.Pass))

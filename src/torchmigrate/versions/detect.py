@@ -28,6 +28,7 @@ from torchmigrate.files.paths import (
 )
 from torchmigrate.files.reading import UnreadableError, read
 from torchmigrate.patterns import pattern
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.requirement_lists import (
     LONGEST,
     MOST_INCLUDED,
@@ -453,14 +454,14 @@ def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     if any(bound is not None for bound in bounds):
         return bounds
     # Lists of which functions make what `setup` gets: `_deps = [...]`.
-    lists = (node for node in ast.walk(setup.tree) if isinstance(node, ast.List | ast.Tuple | ast.Set))
+    lists = (node for node in walk(setup.tree) if isinstance(node, (ast.List, ast.Tuple, ast.Set)))
     rest = [item for node in lists for item in node.elts if isinstance(item, ast.Constant)]
     quiet = replace(file, note=silent)  # not all of them are requirements
     bounds = [*_each(of_requirement, [item.value for item in rest], quiet)]
     if any(bound is not None for bound in bounds):
         return bounds
-    refused = (node for node in ast.walk(setup.tree) if isinstance(node, ast.Assert | ast.Raise))
-    texts = [setup.text(part) for node in refused for part in ast.walk(node) if isinstance(part, ast.expr)]
+    refused = (node for node in walk(setup.tree) if isinstance(node, (ast.Assert, ast.Raise)))
+    texts = [setup.text(part) for node in refused for part in walk(node) if isinstance(part, ast.expr)]
     found = [_TOO_OLD.search(text) for text in texts if text is not None]
     return [of_specifier(f">={match[1]}") for match in found if match is not None]
 
@@ -470,7 +471,7 @@ _TOO_OLD = pattern(r"(?i)\brequires? (?:at least )?(?:py)?torch *(?:>=|version) 
 
 def _named_files(setup: SetupFile, directory: Path) -> list[str]:
     """The requirements files beside a setup.py that it names, apart from those for other purposes."""
-    texts = (setup.text(node) for node in ast.walk(setup.tree) if isinstance(node, ast.expr))
+    texts = (setup.text(node) for node in walk(setup.tree) if isinstance(node, ast.expr))
     names = [
         text for text in dict.fromkeys(texts) if text and len(text) < 200 and text.endswith((".txt", ".in"))
     ]

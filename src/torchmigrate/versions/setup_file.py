@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from torchmigrate.files.formats import FormatError
 from torchmigrate.files.reading import UnreadableError
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.requirement_lists import LONGEST
 
 MOST_STEPS = 200_000  # in working out the strings of a setup.py
@@ -54,14 +55,14 @@ def read_setup(data: bytes) -> SetupFile:
     except (RecursionError, MemoryError):
         raise UnreadableError("nested too deeply: not read") from None
     values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             held = node.func.value
             if node.func.attr in ("append", "extend", "update") and isinstance(held, ast.Name) and node.args:
                 values.setdefault(held.id, []).append(node.args[0])
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value is not None:
             targets, value = [node.target], node.value
         else:
             continue
@@ -70,9 +71,7 @@ def read_setup(data: bytes) -> SetupFile:
                 values.setdefault(target.id, []).append(value)
             elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
                 values.setdefault(target.value.id, []).append(value)  # extras["a"] = [...]
-    calls = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _last_name(node.func) == "setup"
-    ]
+    calls = [node for node in walk(tree) if isinstance(node, ast.Call) and _last_name(node.func) == "setup"]
     return SetupFile(tree, values, [keyword for call in calls for keyword in call.keywords], _Texts(values))
 
 
@@ -100,7 +99,7 @@ class _Texts:
             parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
             # What is not known is no part of what is looked for.
             found = "".join(self.text(part, depth + 1) or "?" for part in parts)
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div | ast.Mod):
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div, ast.Mod)):
             found = self._operation(node, depth)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             found = self._call(node, node.func, depth)
@@ -121,7 +120,7 @@ class _Texts:
         between = self.text(function.value, depth + 1)
         arguments: Sequence[ast.expr] = node.args
         if function.attr == "join" and between is not None and len(arguments) == 1:
-            items = arguments[0].elts if isinstance(arguments[0], ast.List | ast.Tuple) else []
+            items = arguments[0].elts if isinstance(arguments[0], (ast.List, ast.Tuple)) else []
             texts = [self.text(item, depth + 1) for item in items]
             known = [text for text in texts if text is not None]
             return between.join(known) if known and len(known) == len(texts) else None
@@ -142,7 +141,7 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]], texts: _Texts) -
         node = waiting.pop()
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from node.value.splitlines()
-        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             waiting += node.elts
         elif isinstance(node, ast.Dict):
             waiting += node.values
@@ -150,7 +149,7 @@ def _strings(node: ast.expr, values: dict[str, list[ast.expr]], texts: _Texts) -
             yield from text.splitlines()
         elif isinstance(node, ast.BinOp):
             waiting += node.left, node.right
-        elif isinstance(node, ast.Starred | ast.Subscript):
+        elif isinstance(node, (ast.Starred, ast.Subscript)):
             waiting.append(node.value)
         elif isinstance(node, ast.IfExp):
             waiting += node.body, node.orelse

@@ -70,6 +70,17 @@ class Surface:
         found = self._lookup(name, version)
         return None if isinstance(found, Status) else found[1]
 
+    def entries(self, name: str) -> Iterator[tuple[Version, Entry | None]]:
+        """What a name is in every release, the oldest first; the same object as long as nothing changes."""
+        number = 0
+        while number < len(self.versions):
+            found = self._resolve(name, number)
+            entry = None if isinstance(found, Status) else found[1]
+            until = next(until for since, until, _ in self._found[name] if since <= number < until)
+            for version in self.versions[number:until]:
+                yield version, entry
+            number = until
+
     def definition(self, name: str, version: Version) -> str | None:
         """The qualified name under which the same thing is defined: for names that are the same thing."""
         found = self._lookup(name, version)

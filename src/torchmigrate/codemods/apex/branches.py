@@ -13,6 +13,7 @@ from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Functions
 from torchmigrate.semantics.flow.mentions import Spot
+from torchmigrate.source.trees import walk
 
 _PARAMETERS = ast.Name("<parameters>", ast.Load())
 
@@ -54,7 +55,7 @@ class Branches:
                             line=outer.lineno,
                         )
                     self.joined.add(id(outer))
-                    self.dropped |= {id(node) for item in other for node in ast.walk(item)}
+                    self.dropped |= {id(node) for item in other for node in walk(item)}
                     return
                 if self._same(spot.block, other):
                     if is_elif(self.rewriting.source, outer):
@@ -64,7 +65,7 @@ class Branches:
                         )
                     self.joined.add(id(outer))
                     self.rewriting.unwrap(outer, spot.block)
-                    self.dropped |= {id(node) for item in other for node in ast.walk(item)}
+                    self.dropped |= {id(node) for item in other for node in walk(item)}
                     return
                 if id(statement) in self._scaled:
                     self.kept.append((outer, statement))
@@ -72,8 +73,8 @@ class Branches:
 
     def _same(self, apex: Sequence[ast.stmt], plain: Sequence[ast.stmt]) -> bool:
         """Whether two blocks do the same, one with apex and the other without."""
-        masters = [node for item in apex for node in ast.walk(item) if id(node) in self._master]
-        calls = [node for item in plain for node in ast.walk(item) if _is_parameters(node)]
+        masters = [node for item in apex for node in walk(item) if id(node) in self._master]
+        calls = [node for item in plain for node in walk(item) if _is_parameters(node)]
         one = [ast.dump(item) for statement in apex for item in self._plain(statement)]
         other = [ast.dump(_Plain().visit(copy.deepcopy(item))) for item in plain]
         if one != other or len(masters) != len(calls):

@@ -14,7 +14,7 @@ from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 from torchmigrate.semantics.model import Use
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import children, walk
 
 # Methods of a module that run nothing.
 _SETTINGS = frozenset(
@@ -117,8 +117,8 @@ class Forward:
             Unclear: the forward pass is not seen.
         """
         function = scaled.function
-        needed = {node.id for node in ast.walk(scaled.loss) if isinstance(node, ast.Name)}
-        needed |= {ast.unparse(node) for node in ast.walk(scaled.loss) if isinstance(node, ast.Attribute)}
+        needed = {node.id for node in walk(scaled.loss) if isinstance(node, ast.Name)}
+        needed |= {ast.unparse(node) for node in walk(scaled.loss) if isinstance(node, ast.Attribute)}
         if self.runs(scaled.loss, function, deep=True):
             raise Unclear(
                 f"line {scaled.statement.lineno}: the model runs inside of `amp.scale_loss`",
@@ -179,7 +179,7 @@ class Forward:
                     if isinstance(call, ast.Call)
                 ):
                     continue
-                if any(id(item) in self._busy for item in ast.walk(statement)):
+                if any(id(item) in self._busy for item in walk(statement)):
                     raise Unclear(
                         f"line {statement.lineno}: the model runs in the header of a block",
                         line=statement.lineno,
@@ -224,7 +224,7 @@ class Forward:
 
     def _note(self, function: Function, statements: list[ast.stmt]) -> None:
         inner = {
-            id(node) for statement in statements for node in ast.walk(statement) if isinstance(node, ast.stmt)
+            id(node) for statement in statements for node in walk(statement) if isinstance(node, ast.stmt)
         }
         if inner & self._busy:
             if inner <= self._busy:
@@ -241,7 +241,7 @@ class Forward:
                 statements = block[min(numbers) : max(numbers) + 1]
                 self.ranges.remove(item)
         for statement in statements:
-            for node in ast.walk(statement):
+            for node in walk(statement):
                 if isinstance(node, ast.stmt):
                     self._busy.add(id(node))
         self.ranges.append((function, statements))
@@ -278,10 +278,10 @@ def passes(uses: Sequence[Use], functions: Functions) -> list[ast.Call]:
         models = call.args[:1] or named[:1]
         if isinstance(use.statement, ast.Assign) and use.statement.value is call:
             target = use.statement.targets[0]
-            pair = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+            pair = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
             models = [*models, *pair[:1]]
         for model in models:
-            for item in model.elts if isinstance(model, ast.Tuple | ast.List) else [model]:
+            for item in model.elts if isinstance(model, (ast.Tuple, ast.List)) else [model]:
                 functions.note(key_of(item), function, MODEL)
     functions.spread(lambda value: value == MODEL)
     forward = Forward(functions, lambda function: False)
@@ -372,7 +372,7 @@ def _slices(spot: Spot, needed: set[str]) -> list[list[int]]:
 
 def _bound(statement: ast.stmt) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -388,13 +388,11 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 def _read(statement: ast.stmt) -> set[str]:
     found = {
-        node.id
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
     found |= {
         ast.unparse(node)
-        for node in ast.walk(statement)
+        for node in walk(statement)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     }
     if isinstance(statement, ast.AugAssign):

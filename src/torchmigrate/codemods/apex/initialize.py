@@ -95,15 +95,15 @@ def note_objects(first: Initialize, functions: Functions) -> None:
     if not isinstance(statement, ast.Assign):
         return
     target = statement.targets[0]
-    pair = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    pair = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     given = [first.given["models"]]
     if not is_none(first.given.get("optimizers")):
         given.append(first.given["optimizers"])
     if len(pair) != len(given):
         return
     for one, other in zip(pair, given, strict=True):
-        ones = one.elts if isinstance(one, ast.Tuple | ast.List) else [one]
-        others = other.elts if isinstance(other, ast.Tuple | ast.List) else [other]
+        ones = one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one]
+        others = other.elts if isinstance(other, (ast.Tuple, ast.List)) else [other]
         if len(ones) == len(others):
             for new, old in zip(ones, others, strict=True):
                 value = functions.find(key_of(old), first.function)
@@ -156,7 +156,7 @@ def _target(statement: ast.stmt) -> ast.AST:
 
 def elements(node: ast.expr) -> list[ast.expr]:
     """The single targets of an assignment."""
-    if isinstance(node, ast.Tuple | ast.List):
+    if isinstance(node, (ast.Tuple, ast.List)):
         return [item for part in node.elts for item in elements(part)]
     return [node]
 

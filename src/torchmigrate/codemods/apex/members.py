@@ -111,11 +111,11 @@ def _note(use: Use, call: ast.Call, function: Function, functions: Functions) ->
     if name not in ("initialize", "scale_loss"):
         return
     given = [item.value for item in call.keywords if item.arg == "optimizers"] or call.args[1:2]
-    if name == "initialize" and given and isinstance(targets[0] if targets else None, ast.Tuple | ast.List):
-        pair = targets[0].elts if targets and isinstance(targets[0], ast.Tuple | ast.List) else []
+    if name == "initialize" and given and isinstance(targets[0] if targets else None, (ast.Tuple, ast.List)):
+        pair = targets[0].elts if targets and isinstance(targets[0], (ast.Tuple, ast.List)) else []
         given = [*given, *pair[1:2]]
     for item in given:
-        every = item.elts if isinstance(item, ast.Tuple | ast.List) else [item]
+        every = item.elts if isinstance(item, (ast.Tuple, ast.List)) else [item]
         for one in every:
             functions.note(key_of(one), function, _OPTIMIZER)
 

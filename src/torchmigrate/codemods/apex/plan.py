@@ -31,6 +31,7 @@ from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.functions import Function, key_of, own
 from torchmigrate.semantics.model import Role
+from torchmigrate.source.trees import walk
 
 AUTOCAST = "torch.autocast"
 GRAD_SCALER = "torch.amp.GradScaler"
@@ -212,11 +213,11 @@ class _Planner:
     def _changes(self, key: str) -> bool:
         """Whether what the condition reads is set behind `amp.initialize`."""
         return any(
-            isinstance(node, ast.Name | ast.Attribute)
+            isinstance(node, (ast.Name, ast.Attribute))
             and isinstance(node.ctx, ast.Store)
             and ast.unparse(node) == key
             and node.lineno > self.first.statement.lineno
-            for node in ast.walk(self.file.names.tree)
+            for node in walk(self.file.names.tree)
         )
 
     # ---- the rest -------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ class _Planner:
                 and node.attr == "backward"
                 and id(node) not in self._scaled_nodes()
                 for item in other
-                for node in ast.walk(item)
+                for node in walk(item)
             )
             if trains and not tests & _parts(condition):
                 raise Unclear(
@@ -242,13 +243,13 @@ class _Planner:
                 )
 
     def _scaled_nodes(self) -> set[int]:
-        return {id(node) for item in self.uses.scaled for node in ast.walk(item.statement)}
+        return {id(node) for item in self.uses.scaled for node in walk(item.statement)}
 
     def _plain_backwards(self, branches: Branches, steps: Steps) -> None:
         """A backward pass without a scaled loss would be unscaled by the step all the same."""
         inside = self._scaled_nodes() | branches.dropped
         for kept, _ in branches.kept:
-            inside |= {id(node) for node in ast.walk(kept)}
+            inside |= {id(node) for node in walk(kept)}
         involved = {id(function) for function, _ in [*self.uses.places, *steps.involved]}
         for function in self.functions.every:
             if id(function) not in involved:
@@ -329,7 +330,7 @@ def _without_import(file: FileContext) -> Plan | None:
         return None
     parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
     bound = {(part.asname or part.name).partition(".")[0] for part in parts}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
             return None
     rewriting = file.rewriting()

@@ -15,6 +15,7 @@ from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Functions, own
 from torchmigrate.semantics.flow.mentions import Spot
 from torchmigrate.semantics.model import SemanticModel, Use, Via
+from torchmigrate.source.trees import walk
 
 
 class Presence:
@@ -110,9 +111,9 @@ class Presence:
 
     def _flag_loads(self, name: str, attempt: ast.Try) -> None:
         home = self.functions.owners[id(attempt)]
-        inside = {id(node) for node in ast.walk(attempt)}
+        inside = {id(node) for node in walk(attempt)}
         loads: list[ast.Name] = []
-        for node in ast.walk(self.names.tree):
+        for node in walk(self.names.tree):
             if not isinstance(node, ast.Name) or node.id != name or id(node) in inside:
                 continue
             statement = self.functions.statement_of(node)
@@ -228,7 +229,7 @@ class Presence:
         self.gone.append(attempt)
 
     def _still_read(self, name: str, attempt: ast.Try) -> bool:
-        inside = {id(node) for node in ast.walk(attempt)}
+        inside = {id(node) for node in walk(attempt)}
         return any(
             isinstance(node, ast.Name)
             and node.id == name
@@ -236,7 +237,7 @@ class Presence:
             and id(node) not in inside
             and not self._in_gone(self.functions.statement_of(node))
             and not self._was_in_test(node)
-            for node in ast.walk(self.names.tree)
+            for node in walk(self.names.tree)
         )
 
     def _was_in_test(self, node: ast.Name) -> bool:

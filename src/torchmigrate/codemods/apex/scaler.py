@@ -17,6 +17,7 @@ from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.mentions import Spot, common_block
+from torchmigrate.source.trees import walk
 
 _NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")
 _MAKE = (
@@ -57,9 +58,9 @@ class Scaler:
         self.home = first.function
         used = {
             getattr(node, "id", None) or getattr(node, "arg", None) or getattr(node, "attr", None)
-            for node in ast.walk(tree)
+            for node in walk(tree)
         }
-        used |= {getattr(node, "name", None) for node in ast.walk(tree)}
+        used |= {getattr(node, "name", None) for node in walk(tree)}
         name = next((item for item in _NAMES if item not in used), None)
         if name is None:
             raise Unclear("all usual names for a scaler are in use")
@@ -144,7 +145,7 @@ class Scaler:
                 return False
         mentions = sum(
             1
-            for inner in ast.walk(self.functions.module.node)
+            for inner in walk(self.functions.module.node)
             if (isinstance(inner, ast.Name) and inner.id == function.name)
             or (
                 function.owner is not None
@@ -278,11 +279,11 @@ class Scaler:
         read = {
             ast.unparse(inner)
             for node in nodes
-            for inner in ast.walk(node)
-            if isinstance(inner, ast.Name | ast.Attribute)
+            for inner in walk(node)
+            if isinstance(inner, (ast.Name, ast.Attribute))
         }
-        for inner in ast.walk(outermost):
-            if not isinstance(inner, ast.Name | ast.Attribute) or not isinstance(inner.ctx, ast.Store):
+        for inner in walk(outermost):
+            if not isinstance(inner, (ast.Name, ast.Attribute)) or not isinstance(inner.ctx, ast.Store):
                 continue
             if ast.unparse(inner) in read:
                 raise Unclear(

@@ -16,6 +16,7 @@ from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import LOOPS, Spot, common_block
+from torchmigrate.source.trees import walk
 
 _OLD_METHODS = frozenset(
     "backward clip_master_grads clip_fp32_grads update_master_grads unscale_grads _amp_stash".split()
@@ -259,7 +260,7 @@ class Steps:
 
     def _gradients(self) -> Iterator[Gradients]:
         masters = {id(item.statement) for item in self.uses.master}
-        scaled = {id(node) for item in self.uses.scaled for inner in item.others for node in ast.walk(inner)}
+        scaled = {id(node) for item in self.uses.scaled for inner in item.others for node in walk(inner)}
         for function in {id(step.function): step.function for step in self.steps}.values():
             mine = [step for step in self.steps if step.function is function]
             # The backward pass may be in another function.
@@ -314,9 +315,7 @@ class Steps:
         path = there.chain()[len(inner.chain()) - 1 : -1]
         if not all(isinstance(spot.statement, ast.If) for spot in path):
             raise unclear
-        read = {
-            ast.unparse(node) for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)
-        }
+        read = {ast.unparse(node) for node in walk(statement) if isinstance(node, (ast.Name, ast.Attribute))}
         for other in item.function.statements:
             if statement.lineno < other.lineno < mine[0].statement.lineno:
                 nodes: list[ast.Name | ast.Attribute] = [*own(other, ast.Name), *own(other, ast.Attribute)]
@@ -358,7 +357,7 @@ class Steps:
             here = here.outer
             if here is not None and isinstance(here.statement, (*LOOPS, ast.Try)):
                 place = here
-        within = {id(node) for node in ast.walk(place.statement)}
+        within = {id(node) for node in walk(place.statement)}
         if any(id(scaled.statement) in within for scaled in self.uses.scaled):
             raise self._unclear(items[0].statement)  # the backward pass would come behind
         return place.statement

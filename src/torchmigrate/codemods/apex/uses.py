@@ -12,6 +12,7 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of
 from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use, Via
+from torchmigrate.source.trees import walk
 
 _AMP = "apex.amp"
 _NATIVE = ("torch.amp", "torch.cuda.amp", "torch.autocast", "torch.cpu.amp")
@@ -176,7 +177,7 @@ def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
     Raises:
         Unclear: something is.
     """
-    for node in ast.walk(names.tree):
+    for node in walk(names.tree):
         if isinstance(node, ast.Name) and node.id in _FP16_UTILS:
             raise Unclear(
                 f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, which is older than amp; with "
@@ -289,7 +290,7 @@ def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Init
 
 
 def _each(node: ast.expr) -> list[ast.expr]:
-    return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
+    return list(node.elts) if isinstance(node, (ast.List, ast.Tuple)) else [node]
 
 
 def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
@@ -309,7 +310,7 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
     rest = [part for part in statement.items if part is not item]
     name = item.optional_vars.id
     calls = [call for inner in statement.body for call in backwards(inner, name)]
-    if any(getattr(node, "id", "") == name for part in rest for node in ast.walk(part)):
+    if any(getattr(node, "id", "") == name for part in rest for node in walk(part)):
         raise Unclear(f"line {line}: another item of the `with` uses `{name}`", line=line)
     others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
     for inner in others:
@@ -331,11 +332,11 @@ def _check_names(scaled: Sequence[Scaled]) -> None:
     Raises:
         Unclear: it is read elsewhere.
     """
-    inside = {id(node) for item in scaled for node in ast.walk(item.statement)}
+    inside = {id(node) for item in scaled for node in walk(item.statement)}
     for item in scaled:
         target = next(part.optional_vars for part in item.statement.items if part.context_expr is item.call)
         name = getattr(target, "id", "")
-        for node in ast.walk(item.function.node):
+        for node in walk(item.function.node):
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
                 raise Unclear(
                     f"line {node.lineno}: `{name}` is used outside of `amp.scale_loss`: use "
@@ -346,7 +347,7 @@ def _check_names(scaled: Sequence[Scaled]) -> None:
 
 def _may_stay(statement: ast.stmt, name: str) -> bool:
     """Whether a statement under `amp.scale_loss` is the same behind the backward pass of the scaler."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)):
             return False
         if isinstance(node, ast.Name) and node.id == name:

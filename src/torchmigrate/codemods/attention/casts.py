@@ -12,6 +12,7 @@ from torchmigrate.codemods.attention.trail import RemovedStatements, binds
 from torchmigrate.codemods.base.operations import Operation, Reader
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.source.trees import walk
 
 _SINGLE = ("torch.float32", "torch.float")
 _OTHER = "the softmax uses another dtype"
@@ -113,7 +114,7 @@ class Casts:
         if isinstance(dtype, ast.Name):  # dtype = query.dtype
             values = [
                 statement.value
-                for statement in ast.walk(self.site.function)
+                for statement in walk(self.site.function)
                 if isinstance(statement, ast.Assign) and binds(statement, dtype.id)
             ]
             if len(values) != 1:

@@ -16,6 +16,7 @@ from torchmigrate.codemods.attention.products import is_minus_infinity
 from torchmigrate.codemods.attention.sites import Site
 from torchmigrate.codemods.base.operations import Reader, is_self, number, same
 from torchmigrate.rewrite.code import Argument, Code, code
+from torchmigrate.source.trees import walk
 
 _FLIPPED: dict[type[ast.cmpop], str] = {
     ast.Eq: "$left != $right",
@@ -152,7 +153,7 @@ def _is_triangle(node: ast.expr, reader: Reader) -> bool:
     """Whether a value is `torch.tril(torch.ones(n, n))`, whatever its shape."""
     trils = [
         inner
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Call) and reader.qualified(inner.func) == "torch.tril"
     ]
     if len(trils) != 1 or len(trils[0].args) != 1 or trils[0].keywords:

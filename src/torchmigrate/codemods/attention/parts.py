@@ -84,7 +84,7 @@ class PartsReader:
         Raises:
             Unclear: something in it is not understood, or used elsewhere.
         """
-        if isinstance(self.site.statement, ast.If | ast.While | ast.For | ast.With | ast.Match | ast.Try):
+        if isinstance(self.site.statement, (ast.If, ast.While, ast.For, ast.With, ast.Match, ast.Try)):
             raise Unclear("the product is in the header of another statement")
         weights = self.site.weights
         values, result = self._values()

@@ -44,7 +44,7 @@ def untransposed(operation: Operation | None, key: ast.expr, bmm: bool) -> ast.e
     dims = tuple(number(item) for item in operation.operands[1:])
     if operation.kind == "permute" and len(operation.operands) == 2:  # a tuple
         inner = operation.operands[1]
-        dims = tuple(map(number, inner.elts)) if isinstance(inner, ast.Tuple | ast.List) else ()
+        dims = tuple(map(number, inner.elts)) if isinstance(inner, (ast.Tuple, ast.List)) else ()
     if operation.kind == "transpose":
         pairs = [{-1, -2}, {2, 3}] + ([{1, 2}] if bmm else [])
         return operation.operands[0] if set(dims) in pairs and len(dims) == 2 else None

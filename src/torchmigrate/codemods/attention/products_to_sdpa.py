@@ -32,6 +32,7 @@ from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import removed
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 NEW = "torch.nn.functional.scaled_dot_product_attention"
@@ -75,9 +76,7 @@ def _has_products(file: FileContext) -> bool:
 def _knows_better(site: Site) -> bool:
     """Whether the function calls the new one too: by hand is for what that cannot do, or for old releases."""
     name = NEW.rpartition(".")[2]
-    return any(
-        name in (getattr(node, "attr", ""), getattr(node, "id", "")) for node in ast.walk(site.function)
-    )
+    return any(name in (getattr(node, "attr", ""), getattr(node, "id", "")) for node in walk(site.function))
 
 
 def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope | None) -> Fix | str:
@@ -138,7 +137,7 @@ def _arguments(parts: Parts, site: Site, reader: Reader) -> list[Argument]:
     if scale is None:
         found.append(Argument("1.0", "scale"))
     elif not is_default(scale, divided, one, other, site, reader):
-        plain = isinstance(scale, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
+        plain = isinstance(scale, (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Subscript))
         inverse = "1.0 / $scale" if plain else "1.0 / ($scale)"
         found.append(Argument(code(inverse if divided else "$scale", scale=scale), "scale"))
     return found

@@ -9,6 +9,11 @@ from torchmigrate.codemods.base.operations import Reader, is_self, number, same
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.source.trees import walk
 
+# Expressions, and their operators, that hold no other scale.
+_PLAIN = (
+    *(ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Compare, ast.Attribute),
+    *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
+)
 _NUMBERS = ("math.sqrt", "numpy.sqrt", "math.pow", "numpy.power")
 _BUILTINS = ("float", "int", "len", "max", "min", "round", "pow")
 _ROOTS = ("math.sqrt", "numpy.sqrt")
@@ -42,7 +47,7 @@ class Numbers:
         if isinstance(node, ast.IfExp):
             return self._all(depth, node.body, node.orelse)
         if isinstance(node, ast.Subscript):  # `x.shape[-1]`
-            return _is_size(node.value) and isinstance(node.slice, ast.Constant | ast.UnaryOp)
+            return _is_size(node.value) and isinstance(node.slice, (ast.Constant, ast.UnaryOp))
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and node.func.attr == "size":
                 return len(node.args) == 1
@@ -94,11 +99,17 @@ class Numbers:
             return name not in _BUILTINS and function_name(node, self.reader) not in _NUMBERS
         if isinstance(node, ast.Attribute) and is_self(node.value):
             return self._others(node.attr)
-        return not isinstance(
-            node,
-            ast.Constant | ast.Name | ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.IfExp | ast.Compare
-            | ast.operator | ast.unaryop | ast.boolop | ast.cmpop | ast.Attribute,
-        )  # fmt: skip
+        parts = (
+            ast.Constant,
+            ast.Name,
+            ast.BinOp,
+            ast.UnaryOp,
+            ast.BoolOp,
+            ast.IfExp,
+            ast.Compare,
+            ast.Attribute,
+        )
+        return not isinstance(node, (*parts, ast.operator, ast.unaryop, ast.boolop, ast.cmpop))
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -169,12 +180,12 @@ def _is_last_size(node: ast.expr, query: ast.expr | None, key: ast.expr | None, 
     if isinstance(node, ast.Name):
         values = [
             statement.value
-            for statement in ast.walk(site.function)
+            for statement in walk(site.function)
             if isinstance(statement, ast.Assign)
             and any(
                 isinstance(inner, ast.Name) and inner.id == node.id
                 for target in statement.targets
-                for inner in ast.walk(target)
+                for inner in walk(target)
             )
         ]
         return (

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from torchmigrate.codemods.attention.products import untransposed
 from torchmigrate.codemods.base.operations import Operation, Reader, number
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import children, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _KEEPS = frozenset("clamp clamp_ sub sub_".split())  # beside the operations that are known
@@ -71,7 +71,7 @@ def _functions(
 
 def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The statement lists directly inside a compound statement that run in the same scope."""
-    if isinstance(statement, _Function | ast.ClassDef):
+    if isinstance(statement, (_Function, ast.ClassDef)):
         return
     for name in ("body", "orelse", "finalbody"):
         found = getattr(statement, name, None)
@@ -107,7 +107,7 @@ class _Walk:
 
     def _block(self, block: list[ast.stmt]) -> Iterator[Site]:
         for statement in block:
-            if isinstance(statement, _Function | ast.ClassDef):
+            if isinstance(statement, (_Function, ast.ClassDef)):
                 continue
             self.found = []
             stage = None
@@ -136,7 +136,7 @@ class _Walk:
         """Note what an assignment gives its name; the value is the last expression of the statement."""
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                for name in ast.walk(target):
+                for name in walk(target):
                     if isinstance(name, ast.Name):
                         self.known.pop(name.id, None)
                 if isinstance(target, ast.Name) and stage is not None:

@@ -12,6 +12,7 @@ from typing import TypeGuard
 from torchmigrate.codemods.attention.sites import Site
 from torchmigrate.codemods.base.operations import names_in
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.source.trees import walk
 
 _RETURNED = (
     "`{}` is returned as well, but the new function does not return it: keep this code for callers that "
@@ -67,7 +68,7 @@ class RemovedStatements:
 
     def allow(self, node: ast.AST) -> None:
         """Let an expression that goes read what goes too: `weights.type_as(scores)`."""
-        self.reads += [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+        self.reads += [inner for inner in walk(node) if isinstance(inner, ast.Name)]
 
     def capture(self, where: int, *expressions: ast.expr | None) -> None:
         """Remember what the new call will compute, and the statement that computes it now."""
@@ -76,7 +77,7 @@ class RemovedStatements:
     def take_constant(self, name: ast.Name, block: list[ast.stmt]) -> ast.expr | None:
         """The value of a variable that is assigned once; the assignment goes, if it is read here alone."""
         nodes = [
-            node for node in ast.walk(self.site.function) if isinstance(node, ast.Name) and node.id == name.id
+            node for node in walk(self.site.function) if isinstance(node, ast.Name) and node.id == name.id
         ]
         stores = [node for node in nodes if not isinstance(node.ctx, ast.Load)]
         if len(stores) != 1:
@@ -102,16 +103,16 @@ class RemovedStatements:
         allowed = {id(name) for name in self.reads}
         inside: set[int] = set()
         for item in ours:
-            for node in ast.walk(item):
+            for node in walk(item):
                 inside.add(id(node))
                 if isinstance(node, ast.Attribute) and node.attr == "dtype":
                     allowed.add(id(node.value))  # `torch.finfo(scores.dtype).min`
         begin = min(item.lineno for item in ours)
-        returned = {id(node) for item in self._returns() for node in ast.walk(item)}
+        returned = {id(node) for item in self._returns() for node in walk(item)}
         apart = set(map(id, self._other_branches(self.site.function.body)))
         for name in sorted(self.names):
             end = self._end(name)
-            for node in ast.walk(self.site.function):
+            for node in walk(self.site.function):
                 if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
                     continue
                 if id(node) in allowed or id(node) in apart:
@@ -138,20 +139,20 @@ class RemovedStatements:
                 (statement.body, statement.orelse),
                 (statement.orelse, statement.body),
             ):
-                if any(node is self.site.statement for item in inner for node in ast.walk(item)):
+                if any(node is self.site.statement for item in inner for node in walk(item)):
                     for item in other:
-                        yield from ast.walk(item)
+                        yield from walk(item)
                     yield from self._other_branches(inner)
 
     def _is_returned(self, name: ast.Name) -> bool:
         return any(
             isinstance(node, ast.Name) and node.id == name.id and node is not name
             for item in self._returns()
-            for node in ast.walk(item)
+            for node in walk(item)
         )
 
     def _returns(self) -> Iterable[ast.Return]:
-        return (node for node in ast.walk(self.site.function) if isinstance(node, ast.Return))
+        return (node for node in walk(self.site.function) if isinstance(node, ast.Return))
 
     def check_captured(self) -> None:
         """What the new call computes has not changed between its old place and the new one.
@@ -199,7 +200,7 @@ def changed_in_place(statement: ast.stmt, name: str) -> ast.Call | None:
 
 def binds(statement: ast.stmt, name: str) -> bool:
     """Whether a statement, or one inside it, assigns a name (or `self.x`)."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
             return True
         if (
@@ -222,7 +223,7 @@ def written_out(statement: ast.AugAssign) -> ast.expr:
 def still_holds(statement: ast.If) -> bool:
     """Whether a condition holds behind its branch as well."""
     test = statement.test
-    asked = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    asked = {node.id for node in walk(test) if isinstance(node, ast.Name)}
     if not any(binds(item, name) for item in statement.body for name in asked):
         return True
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):

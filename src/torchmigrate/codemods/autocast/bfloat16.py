@@ -42,7 +42,7 @@ def _loses_type(hit: RuleMatch, regions: Regions, file: FileContext) -> bool:
     call = hit.use.call
     assert call is not None, "only calls were taken"
     made: ast.AST = call
-    while isinstance(parents[made], ast.Attribute | ast.Call):  # `DataParallel(model).cuda()`
+    while isinstance(parents[made], (ast.Attribute, ast.Call)):  # `DataParallel(model).cuda()`
         made = parents[made]
     statement = parents[made]
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -59,7 +59,7 @@ def _by_callee(file: FileContext) -> dict[str, list[ast.Call]]:
     """The calls of a file by the name or attribute that is called."""
     found: dict[str, list[ast.Call]] = {}
     for call in file.names.nodes(ast.Call):
-        if isinstance(call.func, ast.Name | ast.Attribute):
+        if isinstance(call.func, (ast.Name, ast.Attribute)):
             found.setdefault(ast.unparse(call.func), []).append(call)
     return found
 

@@ -117,7 +117,7 @@ class _Search:
     def function_of(self, node: ast.AST) -> ast.AST:
         """The function, or the module, that an expression is evaluated in."""
         inner, here = node, self.parents[node]
-        while not isinstance(here, ast.Module | ast.Lambda):
+        while not isinstance(here, (ast.Module, ast.Lambda)):
             if isinstance(here, AnyFunction) and any(inner is item for item in here.body):
                 break
             inner, here = here, self.parents[here]
@@ -370,7 +370,7 @@ class _Search:
     def without(self, sigmoid: ast.Call) -> Edit:
         self.check_comment(sigmoid)
         given = self.argument(sigmoid)
-        atom = isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+        atom = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
         held = isinstance(self.parents[sigmoid], ast.Attribute)
         return replaced(self.file.source, sigmoid, code("$x" if atom or not held else "($x)", x=given))
 
@@ -523,7 +523,7 @@ class _Search:
         if any(item is not None and self.model_in(item) is call for item in inputs):
             return True
         statement = self.parents[call]
-        while isinstance(statement, ast.Attribute | ast.Call) and last_name(statement) != "":
+        while isinstance(statement, (ast.Attribute, ast.Call)) and last_name(statement) != "":
             statement = self.parents[statement]
         if not isinstance(statement, ast.Assign) or self.model_in(statement.value) is not call:
             return False
@@ -562,6 +562,6 @@ def _binds(home: ast.AST, name: str) -> bool:
     if isinstance(home, ast.Lambda):
         return any(item.arg == name for item in home.args.args)
     nodes = walk(home)
-    if any(isinstance(item, ast.Global | ast.Nonlocal) and name in item.names for item in nodes):
+    if any(isinstance(item, (ast.Global, ast.Nonlocal)) and name in item.names for item in nodes):
         return False
     return any(isinstance(item, ast.Name) and item.id == name and not _loads(item) for item in nodes)

@@ -55,7 +55,7 @@ class Regions:
                     return None
                 marks = (self.entered(mark) for mark in outer.decorator_list)
                 return next((mark for mark in marks if mark is not None), None)
-            elif isinstance(outer, ast.Lambda | ast.ClassDef):
+            elif isinstance(outer, (ast.Lambda, ast.ClassDef)):
                 return None
             inner, outer = outer, parents.get(outer)
         return None
@@ -76,7 +76,7 @@ class Regions:
             return self.entered(node.body) or self.entered(node.orelse)
         if isinstance(node, ast.Name):
             given = self._values.get(node.id, [])
-            known = len(given) == 1 and isinstance(given[0], ast.Call | ast.IfExp)
+            known = len(given) == 1 and isinstance(given[0], (ast.Call, ast.IfExp))
             return self.entered(given[0]) if known else None
         if not isinstance(node, ast.Call):
             name = self._name(node)

@@ -56,8 +56,8 @@ def _nesting(node: ast.expr) -> int | None:
     if isinstance(node, ast.UnaryOp):
         node = node.operand
     if isinstance(node, ast.Constant):
-        return 0 if isinstance(node.value, int | float | complex) else None
-    if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
+        return 0 if isinstance(node.value, (int, float, complex)) else None
+    if not isinstance(node, (ast.List, ast.Tuple)) or not node.elts:
         return None
     inner = _nesting(node.elts[0])
     return None if inner is None else inner + 1
@@ -66,7 +66,7 @@ def _nesting(node: ast.expr) -> int | None:
 def sizes_given(node: ast.Call) -> int | None:
     """How many sizes are given; a single argument that is no number may hold any number of them."""
     sizes = node.args
-    if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+    if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
         sizes = sizes[0].elts
     elif len(sizes) == 1 and not _is_number(sizes[0]):
         return None

@@ -214,7 +214,7 @@ def _assigned(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
         value: ast.expr | None = None
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
             targets, value = [node.target], node.value
         elif isinstance(node, ast.Call) and _registers(node):
             yield str(node.args[0].value), node.args[1]  # type: ignore[attr-defined]
@@ -256,9 +256,9 @@ def same(one: ast.expr, other: ast.expr) -> bool:
 
 def names_in(node: ast.AST) -> set[str]:
     """The local names that an expression reads; `self.x` counts as itself too."""
-    found = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    found = {inner.id for inner in walk(node) if isinstance(inner, ast.Name)}
     return found | {
         f"self.{inner.attr}"
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Attribute) and is_self(inner.value)
     }

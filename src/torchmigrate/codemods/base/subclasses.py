@@ -89,7 +89,7 @@ def _is_plain(base: ast.expr) -> bool:
 
 
 def _sets(item: ast.AST, name: str) -> bool:
-    if isinstance(item, Method | ast.ClassDef):
+    if isinstance(item, (Method, ast.ClassDef)):
         return item.name == name
     if isinstance(item, ast.Attribute):
         return item.attr == name and not isinstance(item.ctx, ast.Load)

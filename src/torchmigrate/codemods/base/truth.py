@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.source.trees import walk
+
 
 def is_bool(node: ast.expr, tree: ast.AST) -> bool:
     """Whether an expression is a bool, as far as the file says: comparisons, flags of argparse, defaults."""
@@ -21,7 +23,7 @@ def is_bool(node: ast.expr, tree: ast.AST) -> bool:
         name = _last(node.func)
         return name == "bool" or name.startswith(("is_", "has_"))
     name = _last(node)
-    given = [value for inner in ast.walk(tree) for value in _values(inner, name)]
+    given = [value for inner in walk(tree) for value in _values(inner, name)]
     return bool(given) and all(given)
 
 

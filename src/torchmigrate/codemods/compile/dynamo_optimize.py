@@ -18,6 +18,7 @@ from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.nodes import has_comment, replaced
 from torchmigrate.semantics.model import Role
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 _COMPILE = "torch.compile"
@@ -29,7 +30,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every use."""
     around: dict[int, ast.Call] = {}
     if hits:
-        around = {id(node.func): node for node in ast.walk(file.names.tree) if isinstance(node, ast.Call)}
+        around = {id(node.func): node for node in walk(file.names.tree) if isinstance(node, ast.Call)}
     for hit in hits:
         yield file.fixes.finding(hit, _fix(rule, hit, around, file))
 

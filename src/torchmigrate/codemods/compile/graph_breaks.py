@@ -22,7 +22,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Scope
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import children, walk
 
 _READ = "the result is a Python number, which ends the graph: keep it a tensor"
 _LIST = "the elements are Python numbers, which end the graph: keep a tensor"
@@ -119,7 +119,7 @@ class _Breaks:
     def _asks_mode(self, test: ast.expr) -> bool:
         return any(
             isinstance(node, (ast.Attribute, ast.Name)) and _OFF.fullmatch(self.known.get(id(node), ""))
-            for node in ast.walk(test)
+            for node in walk(test)
         )
 
     def _is_tensor(self, node: ast.expr) -> bool:

@@ -17,7 +17,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
-from torchmigrate.source.trees import last_name
+from torchmigrate.source.trees import last_name, walk
 
 
 class Built(enum.Enum):
@@ -213,7 +213,7 @@ class ModelKinds:
         elif isinstance(node, ast.Name):
             found.append(node.id)
         elif isinstance(node, ast.Call):  # getattr(torch.optim, name)(...)
-            found += [part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)]
+            found += [part.attr for part in walk(node) if isinstance(part, ast.Attribute)]
         return tuple(dict.fromkeys(found))
 
     def leaves(self, node: ast.AST, scope: Scope) -> bool:

@@ -14,6 +14,7 @@ from torchmigrate.codemods.compile.kinds import ModelKinds, Role
 from torchmigrate.semantics.flow.mentions import Mention, Mentions, parameters
 from torchmigrate.semantics.model import Scope, SemanticModel
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 
 _STATE = frozenset(["state_dict", "load_state_dict", "save_pretrained"])
 # Their answers differ for a wrapped model: names get a prefix, the only child is the model itself.
@@ -246,7 +247,7 @@ class ModelHistories:
             found = set()
             if self.kinds.mentions_compiler(node):
                 found.add(Event.LEAVE)
-            attributes = {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
+            attributes = {inner.attr for inner in walk(node) if isinstance(inner, ast.Attribute)}
             if attributes & _STATE:
                 found.add(Event.STATE)
             known = self._given[key] = frozenset(found)

@@ -28,6 +28,7 @@ from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.semantics.flow.mentions import Spot, position
 from torchmigrate.semantics.model import Scope, SemanticModel
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability, severity, timeline
 
 COMPILE = "torch.compile"
@@ -76,7 +77,7 @@ def _differentiates_twice(names: SemanticModel, text: str) -> str | None:
     """
     if "create_graph" not in text and "retain_graph" not in text:
         return None
-    for node in ast.walk(names.tree):
+    for node in walk(names.tree):
         if not isinstance(node, ast.keyword) or node.arg not in ("create_graph", "retain_graph"):
             continue
         if not isinstance(node.value, ast.Constant) or node.value.value:
@@ -90,7 +91,7 @@ def _may_train(scope: Scope, lives: ModelHistories) -> bool:
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     if node.name.startswith("test_") and not any(
-        isinstance(inner, ast.Name) and inner.id == node.name for inner in ast.walk(lives.names.tree)
+        isinstance(inner, ast.Name) and inner.id == node.name for inner in walk(lives.names.tree)
     ):
         return False
     if owner is None or not isinstance(owner.node, ast.ClassDef):

@@ -34,7 +34,7 @@ from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.rewrite.nodes import has_comment, unassigned
 from torchmigrate.semantics.model import Scope
-from torchmigrate.source.trees import last_name
+from torchmigrate.source.trees import children, last_name, walk
 from torchmigrate.versions.range import applicability
 
 # Who writes one of these knows of the prefix.
@@ -153,14 +153,14 @@ class _Saved:
     def _in_function(self, function: ast.FunctionDef, name: str) -> Iterator[ast.Call]:
         """The calls in one function, for the parameter that holds the model or its wrapper."""
         holders = {name}
-        for node in ast.walk(function):
+        for node in walk(function):
             if (
                 isinstance(node, ast.Assign)
                 and len(node.targets) == 1
                 and self._is_one_of(node.value, {name, f"{name}.module"})
             ):
                 holders.add(ast.unparse(node.targets[0]))
-        for node in ast.walk(function):
+        for node in walk(function):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -180,7 +180,7 @@ class _Saved:
             if name and node is not self.region and inner is not None and inner.bindings.get(name):
                 continue
             yield node
-            todo += ast.iter_child_nodes(node)
+            todo += children(node)
 
     def _holders(self) -> set[str]:
         """The expressions that are the compiled model, or the wrapper around it; empty: not known."""
@@ -258,7 +258,7 @@ class _Saved:
             isinstance(call, ast.Call)
             and _SAVE.search(last_name(call.func)) is not None
             and any(isinstance(item, ast.Name) and item.id == target.id for item in _given(call))
-            for call in ast.walk(self._function(outer))
+            for call in walk(self._function(outer))
         )
 
     def _function(self, node: ast.AST) -> ast.AST:
@@ -284,7 +284,7 @@ def _parameters_given(call: ast.Call, function: ast.FunctionDef, values: set[str
 def _assigns(function: ast.FunctionDef, name: str) -> bool:
     return any(
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(function)
+        for node in walk(function)
     )
 
 
@@ -301,7 +301,7 @@ def _fix(rule: Rule, group: list[Compiled], region: ast.AST, file: FileContext) 
     target = ast.unparse(group[0].target)
     if any(
         isinstance(node, ast.Attribute) and node.attr == "forward" and ast.unparse(node.value) == target
-        for node in ast.walk(region)
+        for node in walk(region)
     ):
         return _FORWARD.format(target=target)
     for item in group:
@@ -325,7 +325,7 @@ def _fix(rule: Rule, group: list[Compiled], region: ast.AST, file: FileContext) 
 def _alias(item: Compiled, region: ast.AST) -> str | None:
     """Another variable that was given the model before it was compiled."""
     model = ast.unparse(item.model)
-    for node in ast.walk(region):
+    for node in walk(region):
         if isinstance(node, ast.Assign) and node.lineno < item.statement.lineno:
             for target in node.targets:
                 if isinstance(target, (ast.Name, ast.Attribute)) and ast.unparse(node.value) == model:

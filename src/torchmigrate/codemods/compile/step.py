@@ -25,7 +25,7 @@ from torchmigrate.rewrite.nodes import add_decorator, name_span
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.semantics.model import SemanticModel
-from torchmigrate.source.trees import children, last_name
+from torchmigrate.source.trees import children, last_name, walk
 from torchmigrate.versions.range import applicability
 
 _STEP = pattern(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
@@ -95,7 +95,7 @@ def _is_step(node: ast.FunctionDef) -> bool:
     called = False
     scored = False
     for inner in _run(node.body):
-        if isinstance(inner, LOOPS) and any(_calls_model(call) for call in ast.walk(inner)):
+        if isinstance(inner, LOOPS) and any(_calls_model(call) for call in walk(inner)):
             return False
         if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)):
             return False

@@ -66,7 +66,7 @@ class Transform(Struct, frozen=True):
     def node(self, index: int) -> ast.expr | ast.keyword:
         """An argument as it is written."""
         node = self.arguments[index].node
-        assert isinstance(node, ast.expr | ast.keyword), "it is in the source"
+        assert isinstance(node, (ast.expr, ast.keyword)), "it is in the source"
         return node
 
     def value(self, parameter: str) -> ast.expr | None:
@@ -227,7 +227,7 @@ def _dims(transform: Transform, count: int | None) -> tuple[Code | None, Argumen
         return dims, None  # two-sided ones had to have the size of the input
     if isinstance(sizes, ast.Constant) and sizes.value is None:
         return dims, None
-    if not isinstance(sizes, ast.Tuple | ast.List):
+    if not isinstance(sizes, (ast.Tuple, ast.List)):
         if _may_be_none(sizes, transform.hit):
             raise Unclear("`signal_sizes` may be empty, and then the last size of the result is odd")
         return dims, Argument(sizes, "s")
@@ -243,7 +243,7 @@ def _dims(transform: Transform, count: int | None) -> tuple[Code | None, Argumen
 def _may_be_none(node: ast.expr, hit: RuleMatch) -> bool:
     """Whether it is a parameter that is nothing by default."""
     function = hit.use.scope.node
-    if not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(node, ast.Name) or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args]
@@ -277,7 +277,7 @@ def _flag(transform: Transform, parameter: str, default: bool) -> bool | None:
     if node is None:
         return default
     value = transform.hit.place.value(node)
-    return bool(value) if value is None or isinstance(value, bool | int) else None
+    return bool(value) if value is None or isinstance(value, (bool, int)) else None
 
 
 def _norm(transform: Transform) -> Argument | None:

@@ -24,6 +24,7 @@ from torchmigrate.rewrite.code import Code, Part, Stretch, code
 from torchmigrate.rewrite.expressions import ExpressionEdits
 from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.semantics.flow.reaching import Definition
+from torchmigrate.source.trees import children, walk
 
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -63,7 +64,7 @@ class ComplexForm(Struct):
         if isinstance(statement, _DEFINITIONS):
             self._hidden(statement)
             return
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             value, target = statement.value, targets[0]
             mine = [item for item in self.values.reaching.made_by(statement) if item.value is value]
@@ -76,12 +77,12 @@ class ComplexForm(Struct):
                 else:
                     self.squeeze(value)
                 return
-        for child in ast.iter_child_nodes(statement):
+        for child in children(statement):
             if isinstance(child, ast.expr):
                 self.visit(child)
             elif isinstance(child, ast.withitem):
                 self.visit(child.context_expr)
-            elif isinstance(child, ast.ExceptHandler | ast.match_case):
+            elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
                 self.block(child.body)
         for name in ("body", "orelse", "finalbody"):
             self.block(getattr(statement, name, []))
@@ -91,7 +92,7 @@ class ComplexForm(Struct):
 
     def _hidden(self, node: ast.AST) -> None:
         """What is not looked into must not read a pair."""
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.expr) and id(inner) in self.values.transforms:
                 raise Escapes(inner, frozenset())
             if isinstance(inner, ast.Name):
@@ -126,7 +127,7 @@ class ComplexForm(Struct):
         self._children(node)
 
     def _children(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self.visit(child)
             elif isinstance(child, ast.keyword):
@@ -158,7 +159,7 @@ class ComplexForm(Struct):
         return any(
             id(inner) in self.values.transforms
             or (isinstance(inner, ast.Name) and self.values.layout(inner) is not None)
-            for inner in ast.walk(pair)
+            for inner in walk(pair)
         )
 
     def _part(self, node: ast.expr, pair: ast.expr, index: int) -> None:
@@ -319,7 +320,7 @@ class ComplexForm(Struct):
     def _is_free(self, node: ast.expr) -> bool:
         """Whether an operator may stand in the place of an expression without parentheses."""
         around = self.values.parents.get(node)
-        return isinstance(around, ast.Assign | ast.Return | ast.Call | ast.keyword | ast.List)
+        return isinstance(around, (ast.Assign, ast.Return, ast.Call, ast.keyword, ast.List))
 
     def _multiplied(self, node: ast.Call, helper: Helper) -> None:
         """A call of a function that multiplies: the product itself."""
@@ -330,7 +331,7 @@ class ComplexForm(Struct):
             new = code("$factor", factor=factor)
             if self.values.layout(factor) is Layout.PAIR:
                 self.complex(factor)
-                if isinstance(factor, ast.BinOp | ast.UnaryOp):
+                if isinstance(factor, (ast.BinOp, ast.UnaryOp)):
                     new = code("($factor)", factor=factor)
             else:
                 self.visit(factor)

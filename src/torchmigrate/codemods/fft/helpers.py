@@ -12,7 +12,7 @@ from torchmigrate.codemods.fft.shapes import last_part
 from torchmigrate.codemods.fft.values import Values
 from torchmigrate.semantics.flow.reaching import reaching
 from torchmigrate.semantics.model import BindingKind, Scope
-from torchmigrate.source.trees import Nodes
+from torchmigrate.source.trees import Nodes, walk
 
 
 class Helpers:
@@ -93,9 +93,9 @@ def _is_text(node: ast.stmt) -> bool:
 def _names_only(node: ast.Assign) -> bool:
     """Whether nothing but variables is assigned to."""
     return all(
-        isinstance(item, ast.Name | ast.Tuple | ast.List | ast.Store | ast.expr_context)
+        isinstance(item, (ast.Name, ast.Tuple, ast.List, ast.Store, ast.expr_context))
         for target in node.targets
-        for item in ast.walk(target)
+        for item in walk(target)
     )
 
 

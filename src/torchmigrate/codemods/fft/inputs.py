@@ -54,11 +54,11 @@ def measure(node: ast.expr, values: Values, behind: int) -> Measure | None:
 
     behind: 1 where variables that hold pairs stay what they are, 0 where they become complex.
     """
-    if isinstance(node, ast.Name | ast.Attribute):
+    if isinstance(node, (ast.Name, ast.Attribute)):
         return Measure(node, behind)
     if isinstance(node, ast.Call) and values.qualified(node.func) == "torch.view_as_real":
         inner = only_argument(node)
-        return Measure(inner, 0) if isinstance(inner, ast.Name | ast.Attribute) else None
+        return Measure(inner, 0) if isinstance(inner, (ast.Name, ast.Attribute)) else None
     stacked = values.stacked(node)
     if stacked is None:
         return None

@@ -84,7 +84,7 @@ class _Reader(Struct):
         pair: ast.expr | None = None
         if definition.unpacked is not None:
             several, index, count = definition.unpacked
-            if isinstance(several, ast.Tuple | ast.List) and len(several.elts) == count:
+            if isinstance(several, (ast.Tuple, ast.List)) and len(several.elts) == count:
                 value = several.elts[index]
             elif count == 2:
                 pair = self.values.unbound(several)
@@ -104,7 +104,7 @@ class _Reader(Struct):
 
     def terms(self, node: ast.expr, sign: int = 1) -> Iterator[tuple[int, ast.expr, ast.expr]]:
         """The products that are added up, with their signs. Raises ValueError for anything else."""
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             yield from self.terms(node.left, sign)
             yield from self.terms(node.right, sign if isinstance(node.op, ast.Add) else -sign)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from torchmigrate.semantics.flow.reaching import Reaching
+from torchmigrate.source.trees import walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -21,7 +22,7 @@ def sizes_unpacked(name: ast.Name, found: Reaching, parents: Mapping[ast.AST, as
         if owner is None or owner.id != name.id or not seen or found.of(owner) != seen:
             continue
         statement = definition.statement
-        starred = any(isinstance(item, ast.Starred) for item in ast.walk(statement))
+        starred = any(isinstance(item, ast.Starred) for item in walk(statement))
         if not starred and _is_reached(statement, name, parents):
             return count
     return None
@@ -47,5 +48,5 @@ def _is_reached(statement: ast.stmt, name: ast.Name, parents: Mapping[ast.AST, a
         return True
     leaves = (ast.Return, ast.Raise)
     return not any(
-        isinstance(inner, leaves) and parents.get(inner) is not function for inner in ast.walk(function)
+        isinstance(inner, leaves) and parents.get(inner) is not function for inner in walk(function)
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.semantics.flow.reaching import Definition, Reaching
+from torchmigrate.source.trees import children
 
 Qualified = Callable[[ast.expr], str | None]
 
@@ -50,9 +51,9 @@ _KNOWN = frozenset(["math", "np", "numpy", "torch", "len", "int", "float"])
 
 def _reads(node: ast.expr) -> Iterator[ast.AST]:
     """The names that decide whether an expression is a number: not those of `x.size(0)`, `x.shape[0]`."""
-    if isinstance(node, ast.Subscript | ast.Call):
+    if isinstance(node, (ast.Subscript, ast.Call)):
         return
     yield node
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.expr):
             yield from _reads(child)

@@ -172,7 +172,7 @@ class Plan:
     def _plan(self, group: Group) -> None:
         node = group.scope.node
         assert isinstance(node, _Body), "the scope of a group has statements"
-        arguments = node.args if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        arguments = node.args if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
         found = reaching(node.body, arguments)
         problem: tuple[str, int] | None = None
         transforms: dict[int, Transform] = {}

@@ -197,7 +197,7 @@ class Values:
         if name not in ("torch.stack", "torch.cat"):
             return None
         parts = node.args[0]
-        if not isinstance(parts, ast.Tuple | ast.List) or len(parts.elts) != 2 or len(node.args) > 2:
+        if not isinstance(parts, (ast.Tuple, ast.List)) or len(parts.elts) != 2 or len(node.args) > 2:
             return None
         first, second = parts.elts
         if dimension(node, 1, "axis") != -1 and not (name == "torch.stack" and behind(node, first)):
@@ -368,7 +368,7 @@ class Values:
             change = {"rfft": 1, "fft": 0, "ifft": 0, "irfft": -1}.get(transform.kind)
             return None if inner is None or change is None else inner + change
         name = self._name(node)
-        if name == "cat" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
+        if name == "cat" and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
             return self.rank(node.args[0].elts[0]) if node.args[0].elts else None
         if isinstance(node.func, ast.Attribute) and self.qualified(node.func) in (
             None,

@@ -8,6 +8,7 @@ from collections import defaultdict
 from torchmigrate.codemods.fft.complex import ComplexForm
 from torchmigrate.codemods.fft.values import Values
 from torchmigrate.semantics.flow.reaching import Definition, Reaching
+from torchmigrate.source.trees import walk
 
 
 def idle(form: ComplexForm, values: Values) -> set[Definition]:
@@ -23,7 +24,7 @@ def _touches(definition: Definition, values: Values, seen: set[Definition]) -> b
     if definition in seen or definition.value is None:
         return False
     seen.add(definition)
-    for node in ast.walk(definition.value):
+    for node in walk(definition.value):
         transform = values.transforms.get(id(node))
         if transform is not None and transform.gives_pairs:
             return True
@@ -56,10 +57,10 @@ def unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
 
 def mixed(function: ast.AST, values: Values) -> bool:
     """Whether an operation reads both results that became complex and ones that keep the real layout."""
-    for operation in ast.walk(function):
+    for operation in walk(function):
         if not isinstance(operation, ast.BinOp):
             continue
-        read = [values.reaching.of(node) for node in ast.walk(operation) if isinstance(node, ast.Name)]
+        read = [values.reaching.of(node) for node in walk(operation) if isinstance(node, ast.Name)]
         results = {item for seen in read for item in seen if _touches(item, values, set())}
         if results & values.refused and any(values.of_definition(item) is not None for item in results):
             return True

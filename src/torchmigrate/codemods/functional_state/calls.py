@@ -70,7 +70,7 @@ class Calls(Comprehensions):
                     self.read(argument, scope)
                 return None
         callee = self.read(node.func, scope)
-        if isinstance(callee, Def | Wrap | Partial | Model):
+        if isinstance(callee, (Def, Wrap, Partial, Model)):
             if isinstance(callee, Model) and self.final:
                 self.calls.append(node)
             return self._called(callee, node, scope, wanted)
@@ -94,7 +94,7 @@ class Calls(Comprehensions):
         arguments = [*node.args, *(item.value for item in node.keywords)]
         if name in ("list", "tuple") and isinstance(wanted, State) and len(node.args) == 1:
             only = node.args[0]
-            if isinstance(only, ast.GeneratorExp | ast.ListComp):
+            if isinstance(only, (ast.GeneratorExp, ast.ListComp)):
                 return self.keyed_comprehension(only, scope, node)
             if isinstance(self.read(only, scope), State):
                 self.writer.replace(node.func, code("dict"), self.final)
@@ -161,7 +161,7 @@ class Calls(Comprehensions):
             self._plain(node, scope)
             return None
         inner = self.read(node.args[0], scope)
-        if not isinstance(inner, Def | Wrap | Partial | Model):
+        if not isinstance(inner, (Def, Wrap, Partial, Model)):
             for argument in (*node.args[1:], *(item.value for item in node.keywords)):
                 if self.tracked(self.read(argument, scope)):
                     self.fail(argument, "is bound to a function that is not in this file")
@@ -230,14 +230,14 @@ class Calls(Comprehensions):
 
     def _check_dims(self, callee: Kind, node: ast.Call, kinds: Sequence[Kind]) -> None:
         """`in_dims` must not say something of each parameter, since it would have to be a dict then."""
-        while isinstance(callee, Wrap | Partial):
+        while isinstance(callee, (Wrap, Partial)):
             if isinstance(callee, Wrap) and callee.how == "vmap" and callee.dims is not None:
                 dims = callee.dims
                 for number, kind in enumerate(kinds):
                     if not self.tracked(kind):
                         continue
                     entry = dims
-                    if isinstance(dims, ast.Tuple | ast.List):
+                    if isinstance(dims, (ast.Tuple, ast.List)):
                         entry = dims.elts[number] if number < len(dims.elts) else dims
                     if not _is_dim(entry):
                         self.fail(node, "is mapped over dimensions that cannot be analyzed")
@@ -274,13 +274,13 @@ class Calls(Comprehensions):
 
     def _gradient(self, kinds: Sequence[Kind], number: int) -> Kind:
         kind = kinds[number] if -len(kinds) <= number < len(kinds) else None
-        return kind if isinstance(kind, State | Many) else None
+        return kind if isinstance(kind, (State, Many)) else None
 
 
 def _bound(kind: Kind) -> int:
     """How many of the innermost function's parameters are given before the first argument."""
     number = 0
-    while isinstance(kind, Wrap | Partial):
+    while isinstance(kind, (Wrap, Partial)):
         if isinstance(kind, Partial):
             number += len(kind.given)
         kind = kind.inner
@@ -301,7 +301,7 @@ def _argnums(node: ast.expr | None) -> int | tuple[int, ...] | None:
     found = _literal(node, 0)
     if isinstance(found, int):
         return found
-    if isinstance(found, tuple | list) and all(isinstance(number, int) for number in found):
+    if isinstance(found, (tuple, list)) and all(isinstance(number, int) for number in found):
         return tuple(found)
     return None
 

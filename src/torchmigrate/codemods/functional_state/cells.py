@@ -88,7 +88,7 @@ class AbstractStore(ABC):
         held = self.cells.get(cell)
         if kind is None or held == kind:
             return
-        if isinstance(held, Def | Wrap | Partial) and isinstance(kind, Def | Wrap | Partial):
+        if isinstance(held, (Def, Wrap, Partial)) and isinstance(kind, (Def, Wrap, Partial)):
             if self.final and (self.tracked(held) or self.tracked(kind)):
                 raise Unclear(f"`{cell[2]}` holds different functions")
             if innermost(held) == innermost(kind):  # the same, with more known of it
@@ -107,7 +107,7 @@ class AbstractStore(ABC):
 
     def tracked(self, kind: Kind) -> bool:
         """Whether it matters where something goes."""
-        if isinstance(kind, State | Model):
+        if isinstance(kind, (State, Model)):
             return True
         if isinstance(kind, Many):
             return any(map(self.tracked, kind.items))
@@ -118,13 +118,13 @@ class AbstractStore(ABC):
             cells = [("variable", id(scope), argument.arg) for argument in parameters(kind.node)]
             cells.append(("result", id(kind.node), ""))
             return any(self._is_state(self.cells.get(cell)) for cell in cells)
-        if isinstance(kind, Wrap | Partial):
+        if isinstance(kind, (Wrap, Partial)):
             given = kind.given if isinstance(kind, Partial) else ()
             return self.tracked(kind.inner) or any(map(self.tracked, given))
         return False
 
     def _is_state(self, kind: Kind) -> bool:
-        return isinstance(kind, State | Model) or (
+        return isinstance(kind, (State, Model)) or (
             isinstance(kind, Many) and any(map(self._is_state, kind.items))
         )
 
@@ -178,6 +178,6 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> lis
 
 
 def innermost(kind: Kind) -> Kind:
-    while isinstance(kind, Wrap | Partial):
+    while isinstance(kind, (Wrap, Partial)):
         kind = kind.inner
     return kind

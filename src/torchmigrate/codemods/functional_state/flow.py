@@ -16,6 +16,7 @@ from torchmigrate.codemods.functional_state.cells import Cell
 from torchmigrate.codemods.functional_state.kinds import STATE, Def, Kind, Many, Model, State, merged
 from torchmigrate.rewrite.code import code
 from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -36,7 +37,7 @@ class Expressions(Calls):
             return self._attribute(node, scope, wanted)
         if isinstance(node, ast.Call):
             return self._call(node, scope, wanted)
-        if isinstance(node, ast.Tuple | ast.List):
+        if isinstance(node, (ast.Tuple, ast.List)):
             return self._display(node, scope, wanted)
         if isinstance(node, ast.Lambda):
             self.functions[id(node)] = node
@@ -150,8 +151,8 @@ class Flow(Expressions):
         with suppress(Unclear):  # a variable that holds different things ends it early
             self._explore()
         found: list[ast.Name | ast.Attribute] = []
-        for node in ast.walk(self.names.tree):
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+        for node in walk(self.names.tree):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 with suppress(Unclear):
                     if isinstance(self.read(node, self.scope_of(node)), Model):
                         found.append(node)
@@ -189,7 +190,7 @@ class Flow(Expressions):
                 self._bind(node.target, node.value, scope)
         elif isinstance(node, ast.Return):
             self._return(node, scope)
-        elif isinstance(node, ast.For | ast.AsyncFor):
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
             self._for(node, scope)
         else:
             for name, value in ast.iter_fields(node):
@@ -199,10 +200,10 @@ class Flow(Expressions):
                 for item in value if isinstance(value, list) else [value]:
                     if isinstance(item, ast.expr):
                         kind = self.read(item, scope)
-                        fine = name == "test" or isinstance(node, ast.Delete | ast.Expr)
+                        fine = name == "test" or isinstance(node, (ast.Delete, ast.Expr))
                         if self.tracked(kind) and not fine:
                             self.fail(item, "is used in a way that cannot be analyzed")
-                    elif isinstance(item, ast.ExceptHandler | ast.match_case):
+                    elif isinstance(item, (ast.ExceptHandler, ast.match_case)):
                         self._body(item.body, scope)
                     elif isinstance(item, ast.withitem) and self.tracked(self.read(item.context_expr, scope)):
                         self.fail(item.context_expr, "is not a context manager")
@@ -243,7 +244,7 @@ class Flow(Expressions):
     def _bind(self, target: ast.expr, value: ast.expr, scope: Scope) -> None:
         wanted = self._wanted(target, scope)
         kind = self.read(value, scope, wanted)
-        if isinstance(kind, State) and isinstance(target, ast.Tuple | ast.List):
+        if isinstance(kind, State) and isinstance(target, (ast.Tuple, ast.List)):
             self.writer.values(value, self.final)
             kind = None
         self._store(target, kind, scope)
@@ -253,7 +254,7 @@ class Flow(Expressions):
         cell = self._target_cell(target, scope)
         if cell is not None:
             return self.cells.get(cell)
-        if isinstance(target, ast.Tuple | ast.List):
+        if isinstance(target, (ast.Tuple, ast.List)):
             if any(isinstance(item, ast.Starred) for item in target.elts):
                 return None
             items = tuple(self._wanted(item, scope) for item in target.elts)
@@ -278,7 +279,7 @@ class Flow(Expressions):
             if self.final and self._is_state(self.cells.get(cell)) and kind is None:
                 self.fail(target, "holds the state of a model and other values")
             self.put(cell, kind)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif isinstance(target, (ast.Tuple, ast.List)):
             items = kind.items if isinstance(kind, Many) else (None,) * len(target.elts)
             if len(items) != len(target.elts) or any(isinstance(item, ast.Starred) for item in target.elts):
                 if self.tracked(kind):

@@ -11,6 +11,7 @@ from torchmigrate.codemods.functional_state.kinds import (
     State,
 )
 from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import children, walk
 
 
 class Comprehensions(AbstractStore):
@@ -105,7 +106,7 @@ class Comprehensions(AbstractStore):
             return None
         cell = self.cell(target.id, inner)
         keyed = plain = 0
-        for node in ast.walk(element):
+        for node in walk(element):
             if isinstance(node, ast.Name) and node.id == target.id:
                 around = self.local.parent(node)
                 held = isinstance(around, ast.Subscript) and around.slice is node
@@ -120,7 +121,7 @@ class Comprehensions(AbstractStore):
     def _plain(self, node: ast.expr, scope: Scope) -> None:
         """An expression that has nothing to do with states, or must not."""
         tests = isinstance(node, ast.BoolOp) or (
-            isinstance(node, ast.Compare) and all(isinstance(item, ast.Is | ast.IsNot) for item in node.ops)
+            isinstance(node, ast.Compare) and all(isinstance(item, (ast.Is, ast.IsNot)) for item in node.ops)
         )
         for key, child in _children(node):
             kind = self.read(child, scope)
@@ -137,4 +138,4 @@ def _children(node: ast.expr) -> list[tuple[str, ast.expr]]:
         keys = [item.value if isinstance(item, ast.Constant) else "" for item in node.keys]
         found = [(str(key), value) for key, value in zip(keys, node.values, strict=True)]
         return found + [("", item) for item in node.keys if item is not None]
-    return [("", child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    return [("", child) for child in children(node) if isinstance(child, ast.expr)]

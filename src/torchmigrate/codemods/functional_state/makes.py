@@ -14,6 +14,7 @@ from torchmigrate.rewrite.lines import is_alone
 from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.rewrite.statements import NewFunction, NewStatement
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 
 _KEEPING = frozenset(
     ("to", "cuda", "cpu", "eval", "train", "double", "half", "float", "requires_grad_", "apply")
@@ -99,7 +100,7 @@ class MakeWriter:
         if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
             raise Unclear("the result is not assigned", make.call)
         target = statement.targets[0]
-        if not isinstance(target, ast.Tuple | ast.List):
+        if not isinstance(target, (ast.Tuple, ast.List)):
             return [], target
         if len(target.elts) != 1 + make.states or any(isinstance(item, ast.Starred) for item in target.elts):
             shown = self.source.shown(target)
@@ -118,7 +119,7 @@ class MakeWriter:
                 loop = outer
         if loop is None or (targets and not self._is_read(targets[0])):
             return
-        inside = {id(node) for node in ast.walk(loop)}
+        inside = {id(node) for node in walk(loop)}
         if not targets or not isinstance(targets[0], ast.Name):
             raise Unclear("it is created in a loop, and kept", make.call)
         for mention in local.named(targets[0].id):
@@ -156,7 +157,7 @@ class MakeWriter:
         if make.call.keywords or len(make.call.args) != 1 or isinstance(make.call.args[0], ast.Starred):
             raise Unclear("the models are not passed as one list", make.call)
         models = make.call.args[0]
-        if not kept or isinstance(models, ast.Name | ast.Attribute):
+        if not kept or isinstance(models, (ast.Name, ast.Attribute)):
             return [], models
         name = self.writer.unique(self.writer.fresh("models", "members", "ensemble_members"), statement)
         return [assigned(name, models)], name

@@ -206,7 +206,7 @@ def _is_alone(bound: Binding) -> bool:
     if attempt is None or bound.guards.part != "body":
         return False
     return all(
-        isinstance(item, ast.Import | ast.ImportFrom) and all(alias.name in _MAKERS for alias in item.names)
+        isinstance(item, (ast.Import, ast.ImportFrom)) and all(alias.name in _MAKERS for alias in item.names)
         for item in attempt.node.body
     )
 
@@ -220,7 +220,7 @@ def _has_other_side(bound: Binding) -> bool:
     return (
         bound.guards.part != "body"
         or bool(attempt.node.orelse or attempt.node.finalbody)
-        or not all(isinstance(item, ast.Expr | ast.Raise | ast.Pass) for item in handlers)
+        or not all(isinstance(item, (ast.Expr, ast.Raise, ast.Pass)) for item in handlers)
     )
 
 
@@ -253,7 +253,7 @@ def _with_tuples(
         writer = TupleWriter(file.source, flow.writer, flow)
         for key, make in makes.items():
             statement = local.statement_of(make.call)
-            if not isinstance(statement, ast.Assign | ast.Return) or statement.value is not make.call:
+            if not isinstance(statement, (ast.Assign, ast.Return)) or statement.value is not make.call:
                 raise Unclear("the result is not assigned", make.call)
             writer.write(make, statement, _speller(uses[key], file, extra))
         group.edits = tuple(sorted([*flow.writer.rewriting.edits(), *extra]))

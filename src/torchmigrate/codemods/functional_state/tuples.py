@@ -49,7 +49,7 @@ class TupleWriter(MakeWriter):
             if isinstance(kept, ast.Assign) and isinstance(kept.targets[0], ast.Attribute):
                 self._check_submodule(kept.targets[0], kept)
             for call in flow.local.around(mention):
-                if isinstance(call, ast.stmt | ast.Lambda):
+                if isinstance(call, (ast.stmt, ast.Lambda)):
                     break
                 name = flow.qualified(call.func) if isinstance(call, ast.Call) else ""
                 given = isinstance(call, ast.Call) and any(_holds(item, mention) for item in call.args)
@@ -217,6 +217,6 @@ class TupleWriter(MakeWriter):
 
 def _holds(argument: ast.expr, mention: ast.expr) -> bool:
     """Whether a mention is an argument, or in a list that is one."""
-    if isinstance(argument, ast.List | ast.Tuple):
+    if isinstance(argument, (ast.List, ast.Tuple)):
         return any(item is mention for item in argument.elts)
     return argument is mention

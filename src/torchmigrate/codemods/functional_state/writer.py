@@ -9,6 +9,7 @@ from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import keyed_comprehension
 from torchmigrate.semantics.flow.tree_index import TreeIndex
+from torchmigrate.source.trees import walk
 
 _KEYS = ("name", "key", "parameter_name", "name_of_parameter")
 
@@ -23,7 +24,7 @@ class StateWriter:
         self.module_methods: list[ast.Call] = []  # `fmodel.eval()`
         self._appends: set[int] = set()
         self._given: set[tuple[int, str]] = set()  # id() of a function, a new name in it
-        self._taken = {node.arg for node in ast.walk(file.tree) if isinstance(node, ast.arg)}
+        self._taken = {node.arg for node in walk(file.tree) if isinstance(node, ast.arg)}
 
     def fresh(self, *wanted: str) -> str:
         """The first of some names that nothing in the file has, else the last with a number."""

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.flow.tree_index import TreeIndex
+from torchmigrate.source.trees import walk
 
 Method = ast.FunctionDef
 # What a context has as well, under the same name.
@@ -187,7 +188,7 @@ def _read_init(found: LegacyClass, init: Method, local: TreeIndex) -> None:
     for statement in init.body:
         if _calls_base_init(statement, own) or isinstance(statement, ast.Pass):
             found.dropped.append(statement)
-    for node in ast.walk(init):
+    for node in walk(init):
         if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)):
             raise Unclear("`__init__` returns early")
         if (
@@ -200,7 +201,7 @@ def _read_init(found: LegacyClass, init: Method, local: TreeIndex) -> None:
     if found.forward.args.vararg is not None:
         taken.add(found.forward.args.vararg.arg)
     bound = {item.name for item in found.parameters} | {
-        node.id for node in ast.walk(init) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id for node in walk(init) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     clash = sorted(bound & taken)
     if clash:
@@ -236,7 +237,7 @@ def _check_state(found: LegacyClass, local: TreeIndex) -> None:
     everything = [*found.methods, *([found.init] if found.init else [])]
     for method in everything:
         own = self_name(method)
-        for node in ast.walk(method):
+        for node in walk(method):
             if not isinstance(node, ast.Name) or node.id != own:
                 if isinstance(node, ast.arg) and node.arg == own and node is not _first(method):
                     raise Unclear(f"`{own}` has another meaning inside of `{method.name}`")
@@ -280,7 +281,7 @@ def _carried(found: LegacyClass) -> str | None:
     settled: set[str] = set()
     for statement in forward.body:
         read = {item.attr for item in _attributes(statement, forward) if isinstance(item.ctx, ast.Load)}
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
                 read.add(node.target.attr)
         late = read & changed - settled
@@ -300,7 +301,7 @@ def _attributes(node: ast.AST, method: Method) -> list[ast.Attribute]:
     own = self_name(method)
     return [
         item
-        for item in ast.walk(node)
+        for item in walk(node)
         if isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name) and item.value.id == own
     ]
 

@@ -11,6 +11,7 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.lines import is_alone, logical_line
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.tree_index import TreeIndex
+from torchmigrate.source.trees import children, walk
 
 
 class ClassRewriting:
@@ -48,8 +49,8 @@ class ClassRewriting:
     def _context(self) -> str:
         """What the methods call their context; one name for all, since `__init__` moves into `forward`."""
         methods = [*self.found.methods, *([self.found.init] if self.found.init else [])]
-        used = {node.id for item in methods for node in ast.walk(item) if isinstance(node, ast.Name)}
-        used |= {node.arg for item in methods for node in ast.walk(item) if isinstance(node, ast.arg)}
+        used = {node.id for item in methods for node in walk(item) if isinstance(node, ast.Name)}
+        used |= {node.arg for item in methods for node in walk(item) if isinstance(node, ast.arg)}
         own = {self_name(item) for item in methods}
         if "ctx" in used and own != {"ctx"}:
             raise Unclear("`ctx` has another meaning there")
@@ -58,7 +59,7 @@ class ClassRewriting:
     def _rename(self, method: Method, context: str) -> None:
         """Give every `self.x` of a method its new form."""
         own = self_name(method)
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, ast.Name) and node.id == own:
                 if any(self.local.statement_of(node) is item for item in self.found.dropped):
                     continue
@@ -182,7 +183,7 @@ def _returns(method: Method) -> list[ast.Return]:
         if isinstance(node, ast.Return):
             found.append(node)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            todo.extend(ast.iter_child_nodes(node))
+            todo.extend(children(node))
     if not found and not isinstance(method.body[-1], ast.Raise):
         raise Unclear("`backward` returns nothing")
     return found
@@ -203,13 +204,13 @@ def tuple_or_not(value: ast.expr, method: Method, depth: int = 0) -> bool | None
         return False
     if isinstance(value, ast.Name) and depth < 5:
         kinds: set[bool | None] = set()
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for target in targets:
                     if isinstance(target, ast.Name) and target.id == value.id:
                         kinds.add(tuple_or_not(node.value, method, depth + 1))
-                    elif any(isinstance(part, ast.Name) and part.id == value.id for part in ast.walk(target)):
+                    elif any(isinstance(part, ast.Name) and part.id == value.id for part in walk(target)):
                         kinds.add(False)  # an element of something, or changed in place
             elif isinstance(node, ast.arg) and node.arg == value.id:
                 kinds.add(node is method.args.vararg)

@@ -39,7 +39,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         return
     builders = _Builders(modules, file)
     tried = _tried(file)
-    in_strings = {id(node) for string in file.names.nodes(ast.JoinedStr) for node in ast.walk(string)}
+    in_strings = {id(node) for string in file.names.nodes(ast.JoinedStr) for node in walk(string)}
     for node in walk(file.names.tree):
         if not isinstance(node, ast.Call):
             continue

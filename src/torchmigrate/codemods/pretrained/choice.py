@@ -23,6 +23,7 @@ from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Scope, Via
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 
 _STEPS = 400  # variables and entries of tables that are followed from one expression
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -181,10 +182,10 @@ class ModelChoices:
         node, statement, scope = target_of(binding), binding.statement, binding.scope
         outer = self.local.parent(node)
         number = None
-        if isinstance(outer, ast.Tuple | ast.List) and isinstance(node, ast.expr):
+        if isinstance(outer, (ast.Tuple, ast.List)) and isinstance(node, ast.expr):
             number = outer.elts.index(node)
             node, outer = outer, self.local.parent(outer)
-        if isinstance(outer, ast.For | ast.comprehension) and outer.target is node:
+        if isinstance(outer, (ast.For, ast.comprehension)) and outer.target is node:
             yield from self._elements(outer.iter, number, scope)
         elif isinstance(statement, ast.Assign) and outer is statement:
             if number is None:
@@ -204,8 +205,8 @@ class ModelChoices:
         """What a function calls that only passes its keywords on: `return build(*args, **kwargs)`."""
         self._wrapped = self._rebound = True
         keywords = function.args.kwarg.arg if function.args.kwarg is not None else None
-        returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
-        inner = any(node is not function and isinstance(node, _FUNCTIONS) for node in ast.walk(function))
+        returns = [node for node in walk(function) if isinstance(node, ast.Return)]
+        inner = any(node is not function and isinstance(node, _FUNCTIONS) for node in walk(function))
         if keywords is None or function.decorator_list or inner or not returns:
             yield None
             return

@@ -32,6 +32,7 @@ from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use, Via
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 _CHOICES = "choices of models"
@@ -58,7 +59,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 def _with_weights_by_name(hit: RuleMatch) -> RuleMatch:
     """The hit; where weights are in the place of the flag already, only their name is missing."""
     given = hit.use.call.args[0] if hit.use.call is not None and hit.use.call.args else None
-    if not isinstance(given, ast.Attribute) or not isinstance(given.value, ast.Name | ast.Attribute):
+    if not isinstance(given, ast.Attribute) or not isinstance(given.value, (ast.Name, ast.Attribute)):
         return hit
     owner = given.value.id if isinstance(given.value, ast.Name) else given.value.attr
     named = [case for case in hit.rule.cases if "first" in case.when and "first" in case.keywords]
@@ -180,7 +181,7 @@ class _Search:
         callee = ast.dump(node.func)
         return any(
             isinstance(other, ast.Call) and self._given(other, self.new) and ast.dump(other.func) == callee
-            for other in ast.walk(function)
+            for other in walk(function)
         )
 
     def _old_only(self, node: ast.AST) -> bool:

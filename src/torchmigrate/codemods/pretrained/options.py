@@ -38,7 +38,7 @@ def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> Optio
     found = Options()
     local = choices.local
     for binding in held.bindings[name]:
-        if isinstance(binding.statement, ast.Assign | ast.AnnAssign):
+        if isinstance(binding.statement, (ast.Assign, ast.AnnAssign)):
             found.bindings.append(binding)
         elif isinstance(binding.node, ast.expr):
             found.other.append(binding.node)
@@ -56,7 +56,7 @@ def _read(mention: ast.Name, found: Options, local: TreeIndex, key: str) -> bool
     """Take in one mention; False if it is none that is understood."""
     outer = local.parent(mention)
     if isinstance(mention.ctx, ast.Store):
-        value = outer.value if isinstance(outer, ast.Assign | ast.AnnAssign) else None
+        value = outer.value if isinstance(outer, (ast.Assign, ast.AnnAssign)) else None
         return value is not None and _take(literal_entries(value), found)
     if isinstance(outer, ast.keyword) and outer.arg is None:
         call = local.parent(outer)

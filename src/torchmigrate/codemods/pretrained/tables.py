@@ -7,6 +7,7 @@ import ast
 from msgspec import Struct
 
 from torchmigrate.semantics.model import Binding
+from torchmigrate.source.trees import walk
 
 
 class Entry(Struct, frozen=True):
@@ -44,9 +45,9 @@ def keyword_entries(call: ast.Call) -> list[Entry] | None:
 def target_of(binding: Binding) -> ast.AST:
     """The name that a binding binds; that of a comprehension stands for the whole comprehension."""
     node = binding.node
-    if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+    if not isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         return node
-    targets = (name for generator in node.generators for name in ast.walk(generator.target))
+    targets = (name for generator in node.generators for name in walk(generator.target))
     return next((name for name in targets if isinstance(name, ast.Name) and name.id == binding.name), node)
 
 
@@ -66,7 +67,7 @@ def values_in(table: ast.expr, key: ast.expr | None) -> list[ast.expr] | None:
     if entries is not None:
         same = [entry.value for entry in entries if entry.name == wanted]
         return same if same and wanted is not None else [entry.value for entry in entries]
-    if not isinstance(table, ast.Tuple | ast.List | ast.Set):
+    if not isinstance(table, (ast.Tuple, ast.List, ast.Set)):
         return None
     if any(isinstance(item, ast.Starred) for item in table.elts):
         return None
@@ -88,6 +89,6 @@ def sets_another(node: ast.AST | None) -> bool:
 
 def parameter_names(node: ast.expr) -> list[str]:
     """The names in the first argument of `pytest.mark.parametrize`: `"a, b"` or `["a", "b"]`."""
-    items = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    items = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
     texts = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
     return [name.strip() for text in texts for name in text.split(",")]

@@ -82,7 +82,7 @@ class Likely:
             and other is not node
             and ast.dump(other) == ast.dump(node)
             and self._is_one(other, tensor, scope)
-            for other in ast.walk(scope.node)
+            for other in walk(scope.node)
         )
 
     def _element_of(self, name: str, node: ast.AST) -> str | None:
@@ -112,7 +112,7 @@ class Likely:
         last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         if isinstance(function, ast.Attribute) and last in _REDUCTIONS:
             root: ast.expr = function
-            while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+            while isinstance(root, (ast.Attribute, ast.Call, ast.Subscript)):
                 root = root.func if isinstance(root, ast.Call) else root.value
             return not (call.args or call.keywords) and getattr(root, "id", "") not in _NUMPY
         return bool(_GIVES_LOSS.search(last)) and bool(call.args)
@@ -137,7 +137,7 @@ class Likely:
             outer = self._around.get(id(here))
             if isinstance(outer, ast.AugAssign):
                 return outer.value is here
-            if isinstance(outer, ast.Return | ast.FormattedValue):
+            if isinstance(outer, (ast.Return, ast.FormattedValue)):
                 return True
             if isinstance(outer, ast.Assign):
                 return self._is_name_of_one(ast.unparse(outer.targets[0])) or isinstance(here, ast.BinOp)
@@ -152,7 +152,7 @@ class Likely:
                 key = outer.keys[outer.values.index(here)]
                 if isinstance(key, ast.Constant) and self._is_name_of_one(str(key.value)):
                     return True
-            if not isinstance(outer, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.keyword | ast.List | ast.Dict):
+            if not isinstance(outer, (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.keyword, ast.List, ast.Dict)):
                 return False
             here = outer
 

@@ -10,6 +10,7 @@ from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import walk
 
 _HARMLESS = frozenset(["retain_graph", "create_graph", "retain_variables"])
 _SUMS = (ast.Add, ast.Sub)
@@ -103,7 +104,7 @@ class Differentiated:
                     if _is_elementwise(statement.value) and _has(statement.value, key):
                         continue  # `loss = loss + other`
                 bound.append(statement)
-            elif isinstance(statement, ast.For | ast.AsyncFor) and _has(statement.target, key):
+            elif isinstance(statement, (ast.For, ast.AsyncFor)) and _has(statement.target, key):
                 bound.append(statement)
         apart = self._functions.apart
         if any(not apart(one, other) for one in bound for other in bound if one is not other):
@@ -112,7 +113,7 @@ class Differentiated:
 
 
 def _is_elementwise(node: ast.expr) -> TypeGuard[ast.BinOp]:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, _SUMS + _PRODUCTS)
+    return isinstance(node, ast.BinOp) and isinstance(node.op, (_SUMS + _PRODUCTS))
 
 
 def _is_backward(callee: ast.expr, call: ast.Call) -> TypeGuard[ast.Attribute]:
@@ -126,7 +127,7 @@ def _is_backward(callee: ast.expr, call: ast.Call) -> TypeGuard[ast.Attribute]:
 
 
 def _has(node: ast.expr, key: str) -> bool:
-    return any(isinstance(item, ast.Name | ast.Attribute) and _key(item) == key for item in ast.walk(node))
+    return any(isinstance(item, (ast.Name, ast.Attribute)) and _key(item) == key for item in walk(node))
 
 
 def _key(node: ast.expr) -> str | None:

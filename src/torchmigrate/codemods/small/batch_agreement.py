@@ -123,7 +123,7 @@ def _sets(name: str, node: ast.AST) -> bool:
     """Whether a variable, or an element of it, is set in some statements."""
     for item in walk(node):
         target: ast.AST | None = None
-        if isinstance(item, ast.Name | ast.Subscript) and not isinstance(item.ctx, ast.Load):
+        if isinstance(item, (ast.Name, ast.Subscript)) and not isinstance(item.ctx, ast.Load):
             target = item.value if isinstance(item, ast.Subscript) else item
         elif (
             isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in _WRITES

@@ -31,7 +31,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 def _names(statement: ast.stmt, call: ast.Call, hit: RuleMatch) -> Iterator[str]:
     """What the value of a statement is called, if the call makes it; methods may follow."""
-    value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
+    value = statement.value if isinstance(statement, (ast.Assign, ast.Return)) else None
     while isinstance(value, ast.Call) and value is not call and isinstance(value.func, ast.Attribute):
         value = value.func.value
     if value is not call:

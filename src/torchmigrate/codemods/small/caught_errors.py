@@ -12,6 +12,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced
+from torchmigrate.source.trees import walk
 
 _OLD = "RuntimeError"
 _NEW = "(RuntimeError, ValueError, IndexError, TypeError)"
@@ -48,7 +49,7 @@ def _attempts(node: ast.AST, file: FileContext) -> Iterator[ast.Try]:
 def _joins_a_list(hit: RuleMatch) -> bool:
     """Whether what is joined has a name. What is computed in the call may as well run out of memory there."""
     call = hit.use.call
-    return call is not None and bool(call.args) and isinstance(call.args[0], ast.Name | ast.Attribute)
+    return call is not None and bool(call.args) and isinstance(call.args[0], (ast.Name, ast.Attribute))
 
 
 def _is_old(handler: ast.ExceptHandler) -> bool:
@@ -57,6 +58,6 @@ def _is_old(handler: ast.ExceptHandler) -> bool:
         and handler.type.id == _OLD
         and not any(
             isinstance(node, ast.Constant) and isinstance(node.value, str) and "memory" in node.value
-            for node in ast.walk(handler)
+            for node in walk(handler)
         )
     )

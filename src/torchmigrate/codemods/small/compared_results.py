@@ -43,7 +43,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 def _is_none(node: ast.Compare) -> bool:
     return (
         len(node.ops) == 1
-        and isinstance(node.ops[0], ast.Is | ast.IsNot)
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
         and isinstance(node.comparators[0], ast.Constant)
         and node.comparators[0].value is None
     )

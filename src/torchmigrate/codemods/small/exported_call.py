@@ -22,7 +22,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if (
             hit.use.sure
             and not hit.use.in_fstring
-            and isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+            and isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
         ):
             edits = replaced_around(file.source, node, code("$program.module()", program=node), node)
             fix = fix_by(rule, file, "Call its `.module()`", *edits)

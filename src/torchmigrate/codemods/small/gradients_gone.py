@@ -25,7 +25,7 @@ _HARMLESS = frozenset(
     """.split()
 )
 _PARAMETERS = frozenset(["parameters", "named_parameters", "param_groups"])
-_COMPOUND = ast.If | ast.While | ast.Try | ast.With | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_COMPOUND = (ast.If, ast.While, ast.Try, ast.With, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ def _is_given(name: str, owner: ast.expr, file: FileContext) -> bool:
         if not isinstance(node.value, ast.Call) or text not in map(ast.unparse, node.targets):
             continue
         given = node.value.args[0] if node.value.args else None
-        if isinstance(given, ast.List | ast.Tuple) and any(
+        if isinstance(given, (ast.List, ast.Tuple)) and any(
             isinstance(item, ast.Name) and item.id == name for item in given.elts
         ):
             return True
@@ -130,7 +130,7 @@ def _may_compute(node: ast.AST) -> bool:
 
 def _asks(node: ast.AST) -> bool:
     """Whether something is compared with None, or chosen."""
-    return isinstance(node, ast.IfExp | ast.If | ast.BoolOp) or (
+    return isinstance(node, (ast.IfExp, ast.If, ast.BoolOp)) or (
         isinstance(node, ast.Compare)
         and any(isinstance(side, ast.Constant) and side.value is None for side in node.comparators)
     )

@@ -45,11 +45,11 @@ def _takes_first(hit: RuleMatch, file: FileContext) -> bool:
     names = {node.id for node in walk(given) if isinstance(node, ast.Name)}
     node: ast.AST = call
     while (outer := file.names.parents.get(node)) is not None:
-        if isinstance(outer, ast.If | ast.IfExp) and node is not outer.test and not _is_else(outer, node):
+        if isinstance(outer, (ast.If, ast.IfExp)) and node is not outer.test and not _is_else(outer, node):
             asked = _asked(outer.test)
             if asked is not None and asked[0] in names and asked[1] in _FIRST:
                 return True
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return False
         node = outer
     return False

@@ -98,13 +98,13 @@ def _is_float(node: ast.expr, scope: Scope, facts: ValueFacts) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, float)
     if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.USub | ast.UAdd) and _is_float(node.operand, scope, facts)
+        return isinstance(node.op, (ast.USub, ast.UAdd)) and _is_float(node.operand, scope, facts)
     if isinstance(node, ast.BinOp):
         left, right = node.left, node.right
         numbers = NUMBER in facts.of(left, scope) and NUMBER in facts.of(right, scope)
         if isinstance(node.op, ast.Div):
             return numbers
-        arithmetic = isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
+        arithmetic = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult))
         return arithmetic and numbers and (_is_float(left, scope, facts) or _is_float(right, scope, facts))
     return (
         isinstance(node, ast.Call)

@@ -118,7 +118,7 @@ def _is_said(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
             name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
             if name in _SAYS:
                 return True
-    return isinstance(node, ast.Raise | ast.Assert)
+    return isinstance(node, (ast.Raise, ast.Assert))
 
 
 def _text(node: ast.expr) -> object:

@@ -13,6 +13,7 @@ from torchmigrate.codemods.base.assigned import only_value
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import walk
 
 # The largest number of each dtype, and the smallest one that it takes: uint8 goes on to take negative ones.
 _LIMITS = {
@@ -44,7 +45,7 @@ def _fused_in_training(hit: RuleMatch, call: ast.Call, file: FileContext) -> boo
     """Whether the last thing said of the mode of the model, in the same block before, is `model.train()`."""
     given = next((item.value for item in call.keywords if item.arg == "model"), None)
     model = call.args[0] if call.args else given
-    if not isinstance(model, ast.Name | ast.Attribute):
+    if not isinstance(model, (ast.Name, ast.Attribute)):
         return False
     training = False
     for statement in hit.use.block:
@@ -58,13 +59,13 @@ def _fused_in_training(hit: RuleMatch, call: ast.Call, file: FileContext) -> boo
 def _mode(statement: ast.stmt, model: str) -> bool | None:
     """Whether a model trains after a statement; None: it says nothing of that."""
     made = any(
-        isinstance(node, ast.Name | ast.Attribute)
+        isinstance(node, (ast.Name, ast.Attribute))
         and isinstance(node.ctx, ast.Store)
         and ast.unparse(node) in (model, model.partition(".")[0])
-        for node in ast.walk(statement)
+        for node in walk(statement)
     )
     said: bool | None = False if made else None
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -118,7 +119,7 @@ def _out_of_range(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
 
 def _integers(node: ast.expr) -> Iterator[int]:
     """The integers of a number, or of lists and tuples of them, as far as they are written there."""
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, (ast.List, ast.Tuple)):
         for item in node.elts:
             yield from _integers(item)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -11,6 +11,7 @@ from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import renamed
+from torchmigrate.source.trees import walk
 
 WRONG, RIGHT = "require_grad", "requires_grad"
 
@@ -20,7 +21,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     stored: list[ast.Attribute] = []
     named: list[ast.Constant] = []  # in setattr
     strings = 0
-    for node in ast.walk(file.names.tree):
+    for node in walk(file.names.tree):
         if isinstance(node, ast.Attribute) and node.attr == WRONG:
             if not isinstance(node.ctx, ast.Store):
                 return  # it is read, so that it means something here
@@ -50,7 +51,7 @@ def _sets_attribute(call: ast.Call) -> bool:
 
 def _defines(statement: ast.stmt) -> bool:
     """Whether a statement of a class gives it an attribute or property of this name."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return statement.name == WRONG
     targets: list[ast.expr] = []
     if isinstance(statement, ast.Assign):

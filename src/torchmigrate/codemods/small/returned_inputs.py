@@ -83,10 +83,10 @@ def _returned(definition: _Definition, hit: RuleMatch) -> Iterator[ast.expr]:
 
 
 def _is_scope(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef)
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef))
 
 
 def _among(result: ast.expr, names: set[str]) -> Iterator[ast.expr]:
-    for item in result.elts if isinstance(result, ast.Tuple | ast.List) else [result]:
+    for item in result.elts if isinstance(result, (ast.Tuple, ast.List)) else [result]:
         if isinstance(item, ast.Name) and item.id in names:
             yield item

@@ -59,8 +59,8 @@ def _passed(call: ast.Call | None) -> Iterator[ast.expr]:
     if function is not None:
         yield function
     arguments = named.get("args", call.args[2] if len(call.args) > 2 else None)
-    if isinstance(arguments, ast.Tuple | ast.List):
-        yield from (item for item in arguments.elts if isinstance(item, ast.Attribute | ast.Name))
+    if isinstance(arguments, (ast.Tuple, ast.List)):
+        yield from (item for item in arguments.elts if isinstance(item, (ast.Attribute, ast.Name)))
 
 
 class _Named:

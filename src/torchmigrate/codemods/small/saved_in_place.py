@@ -88,7 +88,7 @@ def _saved(backward: Method, context: str) -> Iterator[_Saved]:
             continue
         target, value = statement.targets[0], statement.value
         found: list[tuple[ast.expr, int]] = []
-        if _is_saved(value, context) and isinstance(target, ast.Tuple | ast.List):
+        if _is_saved(value, context) and isinstance(target, (ast.Tuple, ast.List)):
             if not any(isinstance(item, ast.Starred) for item in target.elts):
                 found = [(item, number) for number, item in enumerate(target.elts)]
         elif isinstance(value, ast.Subscript) and _is_saved(value.value, context):

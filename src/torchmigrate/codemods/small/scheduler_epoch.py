@@ -17,6 +17,7 @@ from torchmigrate.codemods.small.scheduler_order import at_end, counted_from, lo
 from torchmigrate.findings import Applicability, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import walk
 
 _BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"  # of which the epoch decides nothing
 _TITLE = "Step the scheduler at the end of the loop"
@@ -46,7 +47,7 @@ def _may_train(hit: RuleMatch) -> bool:
     """Whether something before the step in its loop may step the optimizer."""
     block = hit.use.block
     for statement in block[: block.index(hit.use.statement)]:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Call):
                 function = node.func
                 name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -13,6 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import walk
 
 _MARK = "_get_lr_called_within_step"
 _EPOCH = "last_epoch"  # who sets it wants the rate of that epoch, which `step` has not set
@@ -41,7 +42,7 @@ def _is_within_step(hit: RuleMatch, file: FileContext) -> bool:
         return False
     scheduler = ast.dump(hit.use.node.value)
     marks: list[tuple[int, bool]] = []
-    for node in ast.walk(hit.use.scope.node):
+    for node in walk(hit.use.scope.node):
         if isinstance(node, ast.Assign):
             at = file.source.span(node)[0]
             marks += [

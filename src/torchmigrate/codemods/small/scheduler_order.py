@@ -19,7 +19,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import move_to_end
 from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.semantics.model import Role
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import children, walk
 from torchmigrate.versions.range import applicability
 
 _MADE = pattern(r"\w*(?:LR|Scheduler|WarmRestarts)\Z")
@@ -60,7 +60,7 @@ def _optimizers(tree: ast.Module) -> dict[str, str]:
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
-            if isinstance(target, ast.Name | ast.Attribute):
+            if isinstance(target, (ast.Name, ast.Attribute)):
                 found.setdefault(ast.unparse(target), set()).add(_optimizer_of(node.value))
     return {
         name: optimizer
@@ -73,14 +73,14 @@ def _optimizers(tree: ast.Module) -> dict[str, str]:
 
 def _optimizer_of(value: ast.expr) -> str | None:
     """`optimizer` of `StepLR(optimizer, 3)`."""
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name | ast.Attribute):
+    if not isinstance(value, ast.Call) or not isinstance(value.func, (ast.Name, ast.Attribute)):
         return None
     name = value.func.id if isinstance(value.func, ast.Name) else value.func.attr
     if _MADE.match(name) is None:
         return None
     given = [keyword.value for keyword in value.keywords if keyword.arg == "optimizer"]
     first = value.args[0] if value.args else given[0] if given else None
-    return ast.unparse(first) if isinstance(first, ast.Name | ast.Attribute) else None
+    return ast.unparse(first) if isinstance(first, (ast.Name, ast.Attribute)) else None
 
 
 _Steps = dict[str, list[tuple[int, int]]]  # where each optimizer steps, in order
@@ -171,12 +171,12 @@ def _leaves(statement: ast.stmt) -> bool:
     todo: list[tuple[ast.AST, bool]] = [(statement, False)]
     while todo:
         node, inside = todo.pop()
-        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
+        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)):
             return True
-        if isinstance(node, ast.Continue | ast.Break) and not inside:
+        if isinstance(node, (ast.Continue, ast.Break)) and not inside:
             return True
         own = set(map(id, node.body)) if isinstance(node, _LOOPS) else set()
-        todo += [(child, inside or id(child) in own) for child in ast.iter_child_nodes(node)]
+        todo += [(child, inside or id(child) in own) for child in children(node)]
     return False
 
 

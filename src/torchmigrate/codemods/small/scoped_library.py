@@ -9,6 +9,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.source.trees import walk
 
 _FRAMEWORKS = ("pytest", "unittest", "torch.testing._internal")
 
@@ -24,7 +25,7 @@ def _is_test(file: FileContext) -> bool:
     if path.stem.startswith("test_") or path.stem.endswith("_test"):
         return True
     imported: list[str] = []
-    for node in ast.walk(file.names.tree):
+    for node in walk(file.names.tree):
         if isinstance(node, ast.Import):
             imported += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -30,7 +30,7 @@ def _several(hit: RuleMatch) -> bool:
     if isinstance(given, ast.Name):
         given = only_value(given.id, hit)
     return (
-        isinstance(given, ast.List | ast.Tuple)
+        isinstance(given, (ast.List, ast.Tuple))
         and len(given.elts) > 1
         and not any(isinstance(item, ast.Starred) for item in given.elts)
     )

@@ -76,7 +76,7 @@ class _Uses:
     def is_shared(self, given: ast.Name, call: ast.Call, use: Use) -> bool:
         """Whether something else has what a name holds: its optimizer, or what is done with it later."""
         body = use.scope.node
-        if not isinstance(body, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(body, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if id(body) not in self._flows:
             arguments = None if isinstance(body, ast.Module) else body.args

@@ -163,7 +163,7 @@ def _read_only(item: Subclass, file: FileContext) -> Iterator[Span]:
 
 
 def _binds(node: ast.stmt, name: str) -> bool:
-    if isinstance(node, Method | ast.ClassDef):
+    if isinstance(node, (Method, ast.ClassDef)):
         return node.name == name
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return any(isinstance(target, ast.Name) and target.id == name for target in targets)

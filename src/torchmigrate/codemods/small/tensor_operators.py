@@ -76,9 +76,9 @@ def _uint8_index(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Foun
         return
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     for index in indices:
-        if isinstance(index, ast.Slice | ast.Constant) or "uint8" not in of(index):
+        if isinstance(index, (ast.Slice, ast.Constant)) or "uint8" not in of(index):
             continue
-        if isinstance(node.value, ast.Dict | ast.Constant | ast.List):
+        if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
             continue
         # Anything but a tensor may make more of an index.
         edits: tuple[Edit, ...] = ()

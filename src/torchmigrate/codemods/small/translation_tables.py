@@ -27,5 +27,5 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         ]
         for table in tables:
             for value in table.values if isinstance(table, ast.Dict) else ():
-                if isinstance(value, ast.List | ast.Tuple):
+                if isinstance(value, (ast.List, ast.Tuple)):
                     yield finding_at(rule, file, file.source.span(value), symbol=hit.symbol, fix=None)

@@ -65,7 +65,7 @@ def _refuses(body: list[ast.stmt]) -> bool:
 
 
 def _is_of_versions(test: Formula) -> bool:
-    if isinstance(test, All | Any_):
+    if isinstance(test, (All, Any_)):
         return all(map(_is_of_versions, test.parts))
     if isinstance(test, Not):
         return _is_of_versions(test.formula)

@@ -170,7 +170,7 @@ class _Look:
                 return True
             plain = all(item.arg not in (None, "requires_grad") for item in node.keywords)
             return self.reader.qualified(node.func) in _FACTORIES and plain
-        if isinstance(node, ast.Constant | ast.Slice):
+        if isinstance(node, (ast.Constant, ast.Slice)):
             return True
         return NUMBER in self.facts.of(node, scope)
 
@@ -322,7 +322,7 @@ def _recorded(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
         block = todo.pop()
         yield block
         for statement in block:
-            if isinstance(statement, ast.If | ast.For | ast.While):
+            if isinstance(statement, (ast.If, ast.For, ast.While)):
                 todo.extend(blocks(statement))
 
 
@@ -361,5 +361,5 @@ def _names_in(node: ast.AST) -> set[str]:
     return {
         item.id if isinstance(item, ast.Name) else item.attr
         for item in walk(node)
-        if isinstance(item, ast.Name | ast.Attribute)
+        if isinstance(item, (ast.Name, ast.Attribute))
     }

@@ -34,6 +34,7 @@ from torchmigrate.project.checkpoints import (
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.reaching import Definition, Reaching, Seen, reaching
 from torchmigrate.semantics.model import Use
+from torchmigrate.source.trees import walk
 
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
 _SETTLED = ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "safe_globals")
@@ -53,7 +54,7 @@ _OBJECT_KEY = pattern(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|to
 _STATE_KEY = pattern(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
 
 
-_Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+_Scoped = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 # With these, modules keep in their state dicts what they like: `io.BytesIO` in TransformerEngine before 2.0.
 _EXTRA_STATES = ("get_extra_state", "transformer_engine")
 _MOST_FOLLOWED = 500  # calls of the file's functions into which a value is followed
@@ -387,7 +388,7 @@ class _Body:
 
     def _means(self, path: ast.expr | None) -> tuple[Seen, ...]:
         """What the names in an expression mean."""
-        names = ast.walk(path) if path is not None else ()
+        names = walk(path) if path is not None else ()
         return tuple(self._flow.of(node) for node in names if isinstance(node, ast.Name))
 
     def _state_for(self, call: ast.Call) -> _Held:
@@ -412,10 +413,10 @@ class _Body:
             if parent.attr == "copy":
                 return self._held(outer)
             return self._copied(outer) if parent.attr in _DICT_METHODS else _Held.OBJECTS
-        if isinstance(parent, ast.IfExp | ast.BoolOp):
+        if isinstance(parent, (ast.IfExp, ast.BoolOp)):
             is_test = isinstance(parent, ast.IfExp) and node is parent.test
             return _Held.PLAIN if is_test else self._held(parent)
-        if isinstance(parent, ast.Compare | ast.For | ast.If | ast.While | ast.Delete):
+        if isinstance(parent, (ast.Compare, ast.For, ast.If, ast.While, ast.Delete)):
             return _Held.PLAIN
         if isinstance(parent, ast.comprehension):
             return self._copied(node)
@@ -578,10 +579,10 @@ class _Body:
                 if filled is not None and self._filled(filled) is _Held.STATE:
                     return _Held.STATE
         made = self._parents.get(parent) if isinstance(parent, ast.comprehension) else None
-        outer = self._parents.get(made) if isinstance(made, ast.ListComp | ast.GeneratorExp) else None
+        outer = self._parents.get(made) if isinstance(made, (ast.ListComp, ast.GeneratorExp)) else None
         if isinstance(outer, ast.Call) and _called(outer) in _COPIES:  # `dict([(k[7:], v) for k, v in ...])`
             made = outer
-        if isinstance(made, ast.DictComp | ast.Call):
+        if isinstance(made, (ast.DictComp, ast.Call)):
             return max(_Held.PLAIN, self._held(made))
         return _Held.PLAIN
 
@@ -682,12 +683,12 @@ def _steady(call: ast.Call) -> str | None:
 
 
 def _is_steady(path: ast.expr) -> bool:
-    return all(_called(node) in _STEADY for node in ast.walk(path) if isinstance(node, ast.Call))
+    return all(_called(node) in _STEADY for node in walk(path) if isinstance(node, ast.Call))
 
 
 def _fills(statement: ast.stmt, value: str) -> ast.Name | None:
     """The variable that gets a value as an entry in a statement or below it: `new[key] = value`."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == value:
             for target in node.targets:
                 if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):

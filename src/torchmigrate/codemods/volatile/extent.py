@@ -13,6 +13,7 @@ from torchmigrate.codemods.volatile.flow import NONE, STORES, Flow, FreeNames, L
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.placing import inside_one
 from torchmigrate.semantics.flow.mentions import Spot, blocks
+from torchmigrate.source.trees import children, walk
 
 _MOST = 250  # statements: more do not fit into a few blocks of a few lines
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -137,7 +138,7 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
         touched = id(statement) in flow.computed or id(statement) in flow.made
         records = False
         for node in own_nodes(statement):
-            if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await):
+            if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)):
                 raise Unclear(f"{line}: a generator would leak `no_grad` to its caller")
             if isinstance(node, ast.Call):
                 name = _last(node.func)
@@ -146,16 +147,14 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
                         f"{line}: `{name}()` is called between the statements that use the variable"
                     )
                 records = records or not _is_harmless(node)
-            elif isinstance(node, ast.BinOp) and isinstance(statement, ast.Assign | ast.AugAssign):
+            elif isinstance(node, ast.BinOp) and isinstance(statement, (ast.Assign, ast.AugAssign)):
                 records = records or "loss" in ast.unparse(statement)
         beside = flow.beside.get(id(statement), ())
         if any(
-            isinstance(node, ast.Call) and not _is_harmless(node)
-            for item in beside
-            for node in ast.walk(item)
+            isinstance(node, ast.Call) and not _is_harmless(node) for item in beside for node in walk(item)
         ):
             raise Unclear(f"{line} also computes something else that may need gradients")
-        if isinstance(statement, ast.AsyncFor | ast.AsyncWith):
+        if isinstance(statement, (ast.AsyncFor, ast.AsyncWith)):
             raise Unclear(f"{line}: other code runs in between")
         if not touched and records and not _stays(statement, outside):
             raise Unclear(f"{line} may need gradients, and is between the statements that use the variable")
@@ -166,19 +165,19 @@ def _stays(statement: ast.stmt, outside: set[str]) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in STORES:
         return getattr(call.func.value, "id", "self") not in outside | {"self"}
-    if isinstance(statement, ast.If | ast.While | ast.For | ast.With | ast.Try | ast.Assert | ast.Expr):
+    if isinstance(statement, (ast.If, ast.While, ast.For, ast.With, ast.Try, ast.Assert, ast.Expr)):
         return True  # its own expressions only
     if isinstance(statement, ast.Assign):
         targets = statement.targets
-    elif isinstance(statement, ast.AugAssign | ast.AnnAssign):
+    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
         targets = [statement.target]
     else:
         return False
     return all(
-        isinstance(node, ast.Name | ast.Tuple | ast.List | ast.Starred | ast.expr_context)
+        isinstance(node, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context))
         and getattr(node, "id", None) not in outside
         for target in targets
-        for node in ast.walk(target)
+        for node in walk(target)
     )
 
 
@@ -187,7 +186,7 @@ def _trains(body: Sequence[ast.stmt]) -> bool:
     return any(
         isinstance(node, ast.Call) and (_last(node.func) in _TRAINS or _LEARNS.search(_last(node.func)))
         for statement in body
-        for node in ast.walk(statement)
+        for node in walk(statement)
     )
 
 
@@ -198,14 +197,14 @@ def _escaping(body: Sequence[ast.stmt], free_names: FreeNames) -> set[str]:
     for statement in _all(body):
         if isinstance(statement, _FUNCTIONS):
             found |= free_names(statement)
-        elif isinstance(statement, ast.Global | ast.Nonlocal):
+        elif isinstance(statement, (ast.Global, ast.Nonlocal)):
             found.update(statement.names)
         elif isinstance(statement, ast.Return):
             found |= _names(statement)
-        elif isinstance(statement, ast.For | ast.AsyncFor):
+        elif isinstance(statement, (ast.For, ast.AsyncFor)):
             flows.append((_names(statement.target), _names(statement.iter)))
         for node in own_nodes(statement):
-            if isinstance(node, ast.Yield | ast.YieldFrom):
+            if isinstance(node, (ast.Yield, ast.YieldFrom)):
                 found |= _names(node)
             elif isinstance(node, ast.NamedExpr):
                 flows.append(({node.target.id}, _names(node.value)))
@@ -213,13 +212,13 @@ def _escaping(body: Sequence[ast.stmt], free_names: FreeNames) -> set[str]:
                 flows.append((_names(node.optional_vars), _names(node.context_expr)))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 flows.append((_names(node.func.value), _names(node)))  # `x.append(y)`
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Lambda):
                 found |= free_names(node)
-        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign) and statement.value is not None:
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
-                if any(isinstance(node, ast.Attribute) for node in ast.walk(target)):
+                if any(isinstance(node, ast.Attribute) for node in walk(target)):
                     found |= _names(statement.value)
                 flows.append((_names(target), _names(statement.value)))
     while more := [sources for targets, sources in flows if targets & found and not sources <= found]:
@@ -228,7 +227,7 @@ def _escaping(body: Sequence[ast.stmt], free_names: FreeNames) -> set[str]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return {inner.id for inner in walk(node) if isinstance(inner, ast.Name)}
 
 
 def _loads(body: Sequence[ast.stmt], but: set[int]) -> set[str]:
@@ -243,7 +242,7 @@ def _loads(body: Sequence[ast.stmt], but: set[int]) -> set[str]:
             found.add(node.id)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             found.add(node.target.id)
-        todo.extend(ast.iter_child_nodes(node))
+        todo.extend(children(node))
     return found
 
 
@@ -261,7 +260,7 @@ def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
     todo: list[ast.AST] = [statement]
     while todo:
         node = todo.pop()
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if not isinstance(child, (ast.stmt, ast.Lambda)):
                 yield child
                 todo.append(child)
@@ -272,7 +271,7 @@ def stored_names(statements: Sequence[ast.stmt]) -> set[str]:
     return {
         node.id
         for statement in statements
-        for node in ast.walk(statement)
+        for node in walk(statement)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
     }
 
@@ -285,7 +284,7 @@ def _is_harmless(call: ast.Call) -> bool:
     if _last(call.func) in _HARMLESS:
         return True
     root = call.func
-    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+    while isinstance(root, (ast.Attribute, ast.Call, ast.Subscript)):
         if isinstance(root, ast.Attribute) and root.attr == "data":
             return True  # what is computed from a tensor's data is no part of a graph
         root = root.func if isinstance(root, ast.Call) else root.value

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchmigrate.semantics.flow.mentions import LOOPS, Spot, blocks, parameters
+from torchmigrate.source.trees import children, walk
 
 Labels = frozenset[int]  # numbers of the expressions that something is computed from
 State = dict[str, Labels]
@@ -97,7 +98,7 @@ class Flow:
 
     def concerns(self, statement: ast.stmt) -> bool:
         """Whether a statement, or one in it, makes a source or computes with one."""
-        inner = (node for node in ast.walk(statement) if isinstance(node, ast.stmt))
+        inner = (node for node in walk(statement) if isinstance(node, ast.stmt))
         return any(id(node) in self.computed or id(node) in self.made for node in inner)
 
     # ---- statements -----------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ class Flow:
         return self._block(statement.finalbody, spot, after)
 
     def _other(self, statement: ast.stmt, spot: Spot, state: State) -> None:
-        for child in ast.iter_child_nodes(statement):
+        for child in children(statement):
             if isinstance(child, ast.expr):
                 self._value(child, state)
         for block in blocks(statement):  # of `match`
@@ -223,7 +224,7 @@ class Flow:
                 state.pop(target.id, None)
         elif isinstance(target, ast.Starred):
             self._bind(target.value, labels, state, add=add)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif isinstance(target, (ast.Tuple, ast.List)):
             for item in target.elts:
                 self._bind(item, labels, state, add=add)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
@@ -261,15 +262,15 @@ class Flow:
         if isinstance(node, _COMPREHENSIONS):
             return self._comprehension(node, state)
         labels = NONE
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             labels |= self._value(child, state)
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.BinOp) and _is_text(node.left)):
             return NONE
         if isinstance(node, ast.Compare) and all(
-            isinstance(kind, ast.Is | ast.IsNot | ast.In | ast.NotIn) for kind in node.ops
+            isinstance(kind, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for kind in node.ops
         ):
             return NONE
-        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) and labels:
+        if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) and labels:
             self._leave("the result is yielded", node, labels)
         if isinstance(node, ast.NamedExpr):
             self._bind(node.target, labels, state)
@@ -316,7 +317,7 @@ class Flow:
         )
         if not moves:
             others = any(
-                isinstance(part, ast.Name | ast.Attribute | ast.Call) and not from_source
+                isinstance(part, (ast.Name, ast.Attribute, ast.Call)) and not from_source
                 for part, from_source in zip(node.args, given, strict=True)
             )
             for label in sorted(labels):
@@ -393,7 +394,7 @@ class FreeNames:
                 continue
             if isinstance(inner, ast.Name):
                 (loaded if isinstance(inner.ctx, ast.Load) else bound).add(inner.id)
-            todo.extend(ast.iter_child_nodes(inner))
+            todo.extend(children(inner))
         return loaded - bound
 
 

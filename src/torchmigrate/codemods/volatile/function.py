@@ -286,7 +286,7 @@ class Part:
             and not isinstance(node.ctx, ast.Load)
             and first <= node.lineno <= end
             for statement in self.body
-            for node in ast.walk(statement)
+            for node in walk(statement)
         )
 
     def _wrap(self, extent: Extent, manager: Code, rewriting: Rewriting) -> None:
@@ -297,7 +297,7 @@ class Part:
         rewriting.wrap(statements, manager)
 
     def _is_in(self, site: Site, extent: Extent) -> bool:
-        return any(site.statement is node for statement in extent.statements for node in ast.walk(statement))
+        return any(site.statement is node for statement in extent.statements for node in walk(statement))
 
     def _has_no_grad(self, spot: Spot) -> bool:
         """Whether no gradients are recorded there already."""
@@ -316,7 +316,7 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
     nodes: deque[ast.AST] = deque([statement])
     while nodes:
         node = nodes.popleft()
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node
             nodes += children(node)
 

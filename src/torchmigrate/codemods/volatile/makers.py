@@ -20,7 +20,7 @@ def parameter_of(part: Part, line: int) -> str | None:
     if all(site.flag is None for site in sites):
         return None
     node = part.scope.node
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)), "only functions return"
     names = {item.arg for item in (*node.args.args, *node.args.kwonlyargs)}
     values = {
         ast.dump(site.value) if site.value is not None and site.flag is not None else None for site in sites
@@ -72,7 +72,7 @@ def argument_for(
     if parameter in names and names.index(parameter) < len(call.args):
         argument = call.args[names.index(parameter)]
         return argument, argument
-    assert isinstance(function.node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions are called"
+    assert isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)), "only functions are called"
     arguments = function.node.args
     plain = [*arguments.posonlyargs, *arguments.args]
     pairs = [

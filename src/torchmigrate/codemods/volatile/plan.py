@@ -26,6 +26,7 @@ from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Scope, Use
+from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 _UNWRAPS = "TM330"
@@ -146,7 +147,7 @@ class Plan:
         """Leave the other variables of a function as they are: what is volatile is migrated with them."""
         for part in group.parts:
             start, end = 0, len(self._file.source.text)
-            if isinstance(part.scope.node, ast.expr | ast.stmt):
+            if isinstance(part.scope.node, (ast.expr, ast.stmt)):
                 start, end = self._file.source.span(part.scope.node)
             self._file.fixes.forbid_fixes_in(_UNWRAPS, start, end)
 
@@ -169,7 +170,7 @@ class Plan:
         if not part.returned:
             return
         node = part.scope.node
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)), "only functions return"
         line = part.flow.leaves[RETURNED][0]
         parameter = self._parameters[id(part)] = parameter_of(part, line)
         callers, every = self._callers(node)
@@ -194,7 +195,7 @@ class Plan:
             group = self._join(part.scope, scope)
             group.handings.append(handing)
             self._calls[id(call)] = group
-            if isinstance(self._local.function_of(call), ast.Lambda | ast.ClassDef):
+            if isinstance(self._local.function_of(call), (ast.Lambda, ast.ClassDef)):
                 raise Unclear(
                     f"line {call.lineno}: it is called in a lambda, or by a class", line=call.lineno
                 )
@@ -302,8 +303,8 @@ class Plan:
         """How often a function still reads its parameter; `makers` are those that calls hand on, by id()."""
         name = self._parameters[id(part)]
         node = part.scope.node
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
-        reads = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id == name]
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)), "only functions return"
+        reads = [item for item in walk(node) if isinstance(item, ast.Name) and item.id == name]
         going: set[int] = set()
         idle, computing = part.idle, part.computing
         for number, site in enumerate(part.sites):
@@ -311,14 +312,14 @@ class Plan:
                 site.data is None and makers.get(id(site.call)) not in dropped
             )
             if not kept and site.value is not None:
-                going.update(id(item) for item in ast.walk(site.value))
+                going.update(id(item) for item in walk(site.value))
         return sum(id(item) not in going for item in reads)
 
     def _drop_parameter(self, maker: Part, rewriting: Rewriting) -> None:
         from torchmigrate.rewrite.parameters import parameter_dropped  # with LibCST
 
         node = maker.scope.node
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), "only functions return"
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)), "only functions return"
         arguments = node.args
         name = self._parameters[id(maker)]
         parameter = next((item for item in arguments.args if item.arg == name), None)

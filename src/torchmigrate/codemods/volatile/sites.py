@@ -15,6 +15,7 @@ from torchmigrate.semantics.flow.mentions import blocks
 from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 
 VARIABLE = "torch.autograd.Variable"
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
@@ -164,9 +165,9 @@ def flag_of(value: ast.expr, scope: Scope, line: str) -> tuple[Code | None, froz
     """
     if isinstance(value, ast.Constant):
         return None, frozenset()
-    if any(isinstance(node, _NOT_PLAIN) for node in ast.walk(value)):
+    if any(isinstance(node, _NOT_PLAIN) for node in walk(value)):
         raise Unclear(f"{line}: `volatile` is computed")
-    names = frozenset(node.id for node in ast.walk(value) if isinstance(node, ast.Name))
+    names = frozenset(node.id for node in walk(value) if isinstance(node, ast.Name))
     if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
         return code("$x" if _is_bool(value.operand, scope) else "bool($x)", x=value.operand), names
     return code("not $x" if isinstance(value, _ATOMS) else "not ($x)", x=value), names
@@ -182,7 +183,7 @@ def _is_bool(node: ast.expr, scope: Scope) -> bool:
 
 
 def _default_is_bool(name: str, node: ast.AST) -> bool:
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]

@@ -25,6 +25,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.mentions import parameters
 from torchmigrate.semantics.model import Role, SemanticModel
+from torchmigrate.source.trees import children, walk
 
 _PLAN = "volatile"
 _WRAPPER = pattern(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
@@ -85,7 +86,7 @@ def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
             calls.append(node)
         elif isinstance(node, ast.JoinedStr):
             continue  # where things are in there is known since Python 3.12 only
-        todo.extend(ast.iter_child_nodes(node))
+        todo.extend(children(node))
     wrappers = {id(use.call) for use in file.names.uses if VARIABLE in use.candidates}
     asked = {name: [_handed_on(node, wrappers) for node in taking[name]] for name in taking}
     for _ in taking:  # one of them may hand it on to another
@@ -118,7 +119,7 @@ def _handed_on(function: ast.FunctionDef, wrappers: Collection[int]) -> set[str 
         wrappers: id() of the calls of `Variable` in the file.
     """
     found: set[str | None] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Attribute) and node.attr == "volatile" and isinstance(node.ctx, ast.Store):
             found.add(None)
         if not isinstance(node, ast.Call):

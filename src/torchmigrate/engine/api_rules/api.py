@@ -151,7 +151,11 @@ def _is_config(name: str, point: Point) -> bool:
 
 def signatures(surface: Surface, name: str, version: Version) -> Signatures:
     """How a function, or a class, can be called in a release; empty where not all of it is known."""
-    entry = surface.entry(name, version)
+    return signatures_of(surface.entry(name, version))
+
+
+def signatures_of(entry: Entry | None) -> Signatures:
+    """The same of what a name is in a release."""
     if entry is None or entry.gone or entry.kind not in (EntryKind.FUNCTION, EntryKind.CLASS):
         return ()
     try:

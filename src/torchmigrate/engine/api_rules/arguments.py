@@ -262,6 +262,6 @@ def _fits(value: object, parameter: Parameter) -> bool | None:
         return None
     if isinstance(value, bool) or isinstance(default.value, bool):
         return isinstance(value, bool) and isinstance(default.value, bool)
-    if isinstance(default.value, int | float):
-        return isinstance(value, int | float)
+    if isinstance(default.value, (int, float)):
+        return isinstance(value, (int, float))
     return isinstance(value, type(default.value))

@@ -7,10 +7,10 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from torchmigrate.engine.api_rules.api import Api, Signatures, Version, signatures
+from torchmigrate.engine.api_rules.api import Api, Signatures, Version, signatures_of
 from torchmigrate.match.signature import Parameter, Signature
 from torchmigrate.versions.surface import Surface
-from torchmigrate.versions.surface_model import EntryKind
+from torchmigrate.versions.surface_model import Entry, EntryKind
 
 # Before torch had stubs, what is known of its compiled functions comes from their docstrings.
 _CERTAIN_SINCE: dict[str, Version] = {"torch": (1, 2)}
@@ -46,11 +46,16 @@ class Function:
     def history(self) -> tuple[tuple[Version, Signatures], ...]:
         """The signatures in every release up to the target, the oldest first."""
         target = self._api.target.version(self.name)
-        return tuple(
-            (version, signatures(self._surface, self.name, version))
-            for version in self._surface.versions
-            if version <= target
-        )
+        found: list[tuple[Version, Signatures]] = []
+        last: Entry | None = None
+        then: Signatures = ()
+        for version, entry in self._surface.entries(self.name):
+            if version > target:
+                break
+            if entry is not last:
+                last, then = entry, signatures_of(entry)
+            found.append((version, then))
+        return tuple(found)
 
     @cached_property
     def _certain(self) -> tuple[tuple[Version, Signatures], ...]:
@@ -110,14 +115,19 @@ class Function:
         oldest = max((version for version, _ in history if version <= floor), default=floor)
         for position, new in enumerate(now.positional):
             since: Version | None = None
+            same: Signatures = ()
             for version, then in reversed(history):
-                if version < oldest or len(then) != 1 or len(then[0].positional) <= position:
+                if version < oldest:
                     break
-                old = then[0].positional[position]
-                if old.name != new.name:
-                    if since is not None and (old.name in now.by_name or new.name in then[0].by_name):
-                        yield Move(position, old, new, since)
-                    break  # else it is the same by another name
+                if then is not same:
+                    if len(then) != 1 or len(then[0].positional) <= position:
+                        break
+                    old = then[0].positional[position]
+                    if old.name != new.name:
+                        if since is not None and (old.name in now.by_name or new.name in then[0].by_name):
+                            yield Move(position, old, new, since)
+                        break  # else it is the same by another name
+                    same = then
                 since = version
 
 

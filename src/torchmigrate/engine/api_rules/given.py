@@ -42,7 +42,7 @@ class Given:
         subject = tree.operand if isinstance(tree, ast.UnaryOp) else tree
         subject = subject.left if isinstance(subject, ast.Compare) else subject
         self.name = subject.id if isinstance(subject, ast.Name) else ""
-        like = self._compare is not None and isinstance(self._compare.ops[0], ast.Eq | ast.Is)
+        like = self._compare is not None and isinstance(self._compare.ops[0], (ast.Eq, ast.Is))
         self.shown = (
             f"{self.name}={ast.unparse(self._compare.comparators[0])}"
             if self._compare is not None and like
@@ -56,7 +56,7 @@ class Given:
             return known is not None and bool(known.value) is not self._negated
         other = self._compare.comparators[0]
         wanted = _literal(other)
-        like = isinstance(self._compare.ops[0], ast.Eq | ast.Is)
+        like = isinstance(self._compare.ops[0], (ast.Eq, ast.Is))
         if known is not None:
             same = wanted is not None and _same(known.value, wanted.value)
             return same if like else not same
@@ -78,7 +78,7 @@ def _is_optional(name: str, scope: Scope) -> bool:
     """Whether a name may be a parameter of the function around, and None by default."""
     around: Scope | None = scope
     while around is not None:
-        if isinstance(around.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(around.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             if name in around.bindings:
                 return True
         elif name in around.bindings:

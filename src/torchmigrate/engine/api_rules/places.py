@@ -110,7 +110,7 @@ class Surrounding:
             for node in self.names.nodes(ast.Compare)
             if isinstance(node.left, ast.Constant)
             and isinstance(node.left.value, str)
-            and isinstance(node.ops[0], ast.In | ast.NotIn)
+            and isinstance(node.ops[0], (ast.In, ast.NotIn))
             and _PARAMETERS.search(ast.unparse(node.comparators[0]))
         )
 
@@ -134,7 +134,7 @@ class Surrounding:
         parents = self.names.parents
         while inner in parents:
             outer = parents[inner]
-            if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
                 return False
             if isinstance(outer, ast.If) and outer.orelse and _is_flag(outer.test):
                 return True
@@ -146,9 +146,9 @@ class Surrounding:
         inner: ast.AST = use.statement
         parents = self.names.parents
         while True:
-            if isinstance(inner, ast.With | ast.AsyncWith) and any(map(_is_catching, inner.items)):
+            if isinstance(inner, (ast.With, ast.AsyncWith)) and any(map(_is_catching, inner.items)):
                 return True
-            if inner not in parents or isinstance(inner, ast.ClassDef | ast.Module):
+            if inner not in parents or isinstance(inner, (ast.ClassDef, ast.Module)):
                 return False
             inner = parents[inner]
 
@@ -210,7 +210,7 @@ def _is_flag(test: ast.expr) -> bool:
         test = test.operand
     if isinstance(test, ast.Call):
         return not (test.args or test.keywords)
-    return isinstance(test, ast.Name | ast.Attribute)
+    return isinstance(test, (ast.Name, ast.Attribute))
 
 
 # ---- guards -----------------------------------------------------------------------------------------

@@ -294,7 +294,7 @@ def _assigned(name: ast.Name, scope: Scope) -> ast.expr | None:
             if only is None or only.kind is not BindingKind.ASSIGNMENT:
                 return None
             statement = only.statement
-            value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-            return value if isinstance(value, ast.Dict | ast.Call) else None
+            value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+            return value if isinstance(value, (ast.Dict, ast.Call)) else None
         around = around.parent
     return None

@@ -29,7 +29,7 @@ __all__ = ["Match", "MatchContext", "Rewrite", "matches", "rewrite"]
 (COMMENT_MOVED,) = because("a comment would move to another argument")
 
 _MOST_SHOWN = 40  # characters of an argument in the title of a fix
-_ATOMS = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
+_ATOMS = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
 _TOUCHY = pattern(r"['\"\\#{}\r\n]")  # what may end or break a string that the code is in
 
 

@@ -16,6 +16,7 @@ from torchmigrate.rewrite.suites import Suites
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, Role, SemanticModel, Use
 from torchmigrate.semantics.submodules import needed_module
+from torchmigrate.source.trees import walk
 
 _KEPT_BY_LINTER = pattern(r"noqa\s*:[^#]*\bF401\b|pylint\s*:\s*disable", re.IGNORECASE)
 _TYPE_COMMENT = pattern(r"#[ \t]*type:(.*)")
@@ -184,7 +185,7 @@ def _in_type_string(names: SemanticModel, name: str) -> bool:
 def _names_type(node: ast.expr, name: str) -> bool:
     return any(
         isinstance(item, ast.Constant) and isinstance(item.value, str) and _mentions(item.value, name)
-        for item in ast.walk(node)
+        for item in walk(node)
     )
 
 
@@ -195,7 +196,7 @@ def _mentions(text: str, name: str) -> bool:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    nodes = list(ast.walk(tree))
+    nodes = list(walk(tree))
     return all(isinstance(node, _TYPE_NODES) for node in nodes) and any(
         isinstance(node, ast.Name) and node.id == name for node in nodes
     )

@@ -11,6 +11,7 @@ from torchmigrate.rewrite.lines import SourceText, end_of, start_of
 from torchmigrate.semantics.exports import Exports
 from torchmigrate.semantics.model import Binding, BindingKind, Scope, SemanticModel, Use
 from torchmigrate.semantics.submodules import FAMILY, is_standard
+from torchmigrate.source.trees import walk
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -267,4 +268,4 @@ def _blocks(statement: ast.stmt) -> Iterable[tuple[str, list[ast.stmt]]]:
 
 def mentions(tree: ast.AST, name: str) -> bool:
     """Whether a name is read or written anywhere in a tree."""
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+    return any(isinstance(node, ast.Name) and node.id == name for node in walk(tree))

@@ -54,7 +54,7 @@ class Defaults:
             return False
         around = self.around.parent(use.node, use.statement)
         if isinstance(around, ast.Compare):
-            return isinstance(around.ops[0], ast.Is | ast.IsNot)
+            return isinstance(around.ops[0], (ast.Is, ast.IsNot))
         return isinstance(around, ast.Expr)
 
     def is_overridden(self, use: Use, surely_runs: Callable[[Guards], bool]) -> bool:
@@ -76,7 +76,7 @@ class Defaults:
                 return False  # it is no statement of the block: an `elif`
             index += 1
         node = use.block[places[index + 1]] if index + 1 < len(places) else None
-        if not isinstance(node, ast.If | ast.Try) or (
+        if not isinstance(node, (ast.If, ast.Try)) or (
             isinstance(node, ast.If) and key in _mentioned(node.test)
         ):
             return False
@@ -140,7 +140,7 @@ def _mentioned(node: ast.AST) -> Iterator[str]:
 
 def _replaces(node: ast.stmt, key: str) -> bool:
     """Whether a statement binds something to a name without reading it."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
         return True
     return (
         isinstance(node, ast.Assign)

@@ -246,7 +246,7 @@ class ValueFacts:
         if (
             name in ("torch.cat", "torch.stack")
             and node.args
-            and isinstance(node.args[0], ast.List | ast.Tuple)
+            and isinstance(node.args[0], (ast.List, ast.Tuple))
         ):
             found = {self.dtype(item, scope, depth + 1) for item in node.args[0].elts}
             return found.pop() if len(found) == 1 else None
@@ -325,6 +325,6 @@ def _constant(node: ast.expr) -> object:
 
 def _leaves(node: ast.expr) -> list[object]:
     """The numbers in nested lists; None for anything else."""
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, (ast.List, ast.Tuple)):
         return [leaf for item in node.elts for leaf in _leaves(item)]
     return [_constant(node)]

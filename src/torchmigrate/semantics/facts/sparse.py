@@ -66,7 +66,7 @@ def _reaches_sparse(
                 continue
             seen.add((held, node.id))
             for binding in held.bindings[node.id]:
-                if isinstance(binding.statement, ast.Assign | ast.AnnAssign) and binding.statement.value:
+                if isinstance(binding.statement, (ast.Assign, ast.AnnAssign)) and binding.statement.value:
                     todo.append((binding.statement.value, held))
         elif isinstance(node, ast.Call):
             function = node.func

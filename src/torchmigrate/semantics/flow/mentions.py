@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from torchmigrate.source.text import Source
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import children, walk
 
 Position = tuple[int, int, int, int]
 
@@ -191,6 +191,6 @@ def _targets(node: ast.AST) -> frozenset[str]:
     return frozenset(
         inner.id
         for part in getattr(node, "generators", ())
-        for inner in ast.walk(part.target)
+        for inner in walk(part.target)
         if isinstance(inner, ast.Name)
     )

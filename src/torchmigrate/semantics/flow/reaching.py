@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from torchmigrate.source.trees import children, walk
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Inner = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -98,7 +98,7 @@ class _Walk:
     def _statement(self, statement: ast.stmt, env: _Env) -> None:
         if self.befores:
             self.found._before[id(statement)] = _join(self.found._before.get(id(statement), {}), env)
-        if isinstance(statement, _Function | ast.ClassDef):
+        if isinstance(statement, (_Function, ast.ClassDef)):
             self._capture(statement)
             env[statement.name] = frozenset([self.define(statement, Definition(statement.name, statement))])
             return
@@ -120,16 +120,16 @@ class _Walk:
             self.block(statement.body, env)
             self.block(statement.orelse, other)
             _merge(env, other)
-        elif isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+        elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
             self._loop(statement, env)
-        elif isinstance(statement, ast.With | ast.AsyncWith):
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
             for item in statement.items:
                 if item.optional_vars is not None:
                     self._bind(item.optional_vars, statement, env, None)
             self.block(statement.body, env)
         elif isinstance(statement, ast.Try):
             self._attempt(statement, env)
-        elif isinstance(statement, ast.Global | ast.Nonlocal):
+        elif isinstance(statement, (ast.Global, ast.Nonlocal)):
             self.found.captured.update(statement.names)
         elif isinstance(statement, ast.Match):
             before = dict(env)
@@ -182,7 +182,7 @@ class _Walk:
             made = self.define(target, Definition(target.id, statement, value))
             env[target.id] = frozenset([made])
             return
-        if isinstance(target, ast.Tuple | ast.List) and value is not None:
+        if isinstance(target, (ast.Tuple, ast.List)) and value is not None:
             count = len(target.elts)
             for number, item in enumerate(target.elts):
                 if isinstance(item, ast.Name):
@@ -201,7 +201,7 @@ class _Walk:
                 names = [inner.id]
             elif isinstance(inner, ast.alias):
                 names = [(inner.asname or inner.name).partition(".")[0]]
-            elif isinstance(inner, ast.MatchAs | ast.MatchStar) and inner.name:
+            elif isinstance(inner, (ast.MatchAs, ast.MatchStar)) and inner.name:
                 names = [inner.name]
             for name in names:
                 env[name] = frozenset([self.define(inner, Definition(name, statement))])

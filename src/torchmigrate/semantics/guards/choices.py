@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import children, walk
 
 Place = tuple[int, int]  # line and column, as in the syntax tree
 # A test, whether it holds on the side that was asked about, and from where to where the other side goes.
@@ -28,8 +28,8 @@ _KNOWN_ROOTS = LIBRARY_ROOTS | sys.stdlib_module_names
 # Tests of where tensors are, or whether something is given, are about no release.
 _DEVICES = pattern(r"cuda|gpu|cpu|device|mps|xpu|npu|tpu|xla", re.IGNORECASE)
 _ASKS = frozenset(("hasattr", "getattr"))
-_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
-_COMPARED = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_COMPARED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _VERSION = pattern(r"v?\d+(\.\w+)*\+?\Z")
 
 
@@ -157,7 +157,7 @@ def _may_tell(test: ast.expr, scope: Scope, depth: int = 0) -> bool:
         compared = all(isinstance(op, _COMPARED) for op in test.ops)
         return compared and len(rest) == 1 == len(test.comparators) and _may_tell(rest[0], scope, depth + 1)
     node = test
-    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             if not all(isinstance(item, ast.Constant) for item in given):
@@ -193,19 +193,19 @@ def _bindings(name: str, scope: Scope) -> list[Binding]:
 
 
 def _is_version(node: ast.expr) -> bool:
-    if isinstance(node, ast.Tuple | ast.List):
+    if isinstance(node, (ast.Tuple, ast.List)):
         return all(map(_is_version, node.elts))
     if isinstance(node, ast.Call):  # Version("2.0")
         return len(node.args) == 1 and _is_version(node.args[0])
     value = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(value, int | float) or (isinstance(value, str) and _VERSION.match(value) is not None)
+    return isinstance(value, (int, float)) or (isinstance(value, str) and _VERSION.match(value) is not None)
 
 
 def _asked(test: ast.expr) -> set[str]:
     """The names that `hasattr` and `getattr` ask for."""
     return {
         node.args[1].value
-        for node in ast.walk(test)
+        for node in walk(test)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ASKS
         if len(node.args) > 1
         and isinstance(node.args[1], ast.Constant)
@@ -229,7 +229,7 @@ def _objects(use: Use) -> set[str]:
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
-        if isinstance(root, ast.Name) and isinstance(node, ast.Name | ast.Attribute):
+        if isinstance(root, ast.Name) and isinstance(node, (ast.Name, ast.Attribute)):
             found.add(ast.unparse(node))
         else:
             nodes += children(node)

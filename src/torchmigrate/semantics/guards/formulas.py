@@ -83,7 +83,7 @@ TRUE, FALSE, UNKNOWN = Known(True), Known(False), Unknown()
 
 def is_certain(formula: Formula) -> bool:
     """Whether a formula depends on versions and names alone."""
-    if isinstance(formula, All | Any_):
+    if isinstance(formula, (All, Any_)):
         return all(map(is_certain, formula.parts))
     return not isinstance(formula, Unknown)
 
@@ -442,11 +442,11 @@ def _is_short(body: list[ast.stmt]) -> bool:
     rest = [
         node
         for node in body
-        if not isinstance(node, ast.Import | ast.ImportFrom)
+        if not isinstance(node, (ast.Import, ast.ImportFrom))
         and not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
     ]
     return len(rest) <= _SHORT and all(
-        isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign | ast.Return) for node in rest
+        isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) for node in rest
     )
 
 
@@ -456,7 +456,7 @@ def _reaches(guard: Guards, arguments: Arguments | None) -> bool:
     if attempt is None or guard.part == "handler":
         return True  # the new name is there, so that the body does not fail for lack of it
     if arguments is not None or any(
-        isinstance(node, ast.Import | ast.ImportFrom) for node in attempt.node.body
+        isinstance(node, (ast.Import, ast.ImportFrom)) for node in attempt.node.body
     ):
         return True
     return any(caught_by(handler) - MISSING_IMPORT for handler in attempt.node.handlers)

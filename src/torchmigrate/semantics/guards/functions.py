@@ -161,9 +161,9 @@ class _Body:
                 continue
             if isinstance(node, ast.Return):
                 return FALSE if node.value is None else self.parse(node.value, self.inside)
-            if isinstance(node, ast.Import | ast.ImportFrom):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.inside.held.update(_imported(node))
-            elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 held = self.value(node.value)
                 for target in targets:
@@ -192,7 +192,7 @@ class _Body:
             return None
         names: list[str] = []
         for statement in before:
-            if isinstance(statement, ast.Import | ast.ImportFrom):
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 found = [held for _, held in _imported(statement)]
             elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Attribute):
                 found = [self.value(statement.value)]
@@ -228,7 +228,7 @@ class _Body:
 
 
 def _is_silent(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Pass | ast.Global) or (
+    return isinstance(node, (ast.Pass, ast.Global)) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)  # its docstring
     )
 

@@ -41,7 +41,7 @@ def _only(*keywords: str, empty: bool = False) -> _Test:
 
 def _one(args: list[ast.expr], keywords: set[str]) -> bool:
     """One argument, which is no literal: `x.ger(y)`."""
-    return len(args) == 1 and not keywords and not isinstance(args[0], ast.Constant | ast.Starred)
+    return len(args) == 1 and not keywords and not isinstance(args[0], (ast.Constant, ast.Starred))
 
 
 def _is_bool(node: ast.expr) -> bool:
@@ -85,4 +85,4 @@ def _targets(call: ast.Call, statement: ast.stmt) -> int:
     if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
         return 0
     target = statement.targets[0]
-    return len(target.elts) if isinstance(target, ast.Tuple | ast.List) else 0
+    return len(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else 0

@@ -21,6 +21,7 @@ from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.statements import Statements
 from torchmigrate.semantics.walk.tests import Tests
+from torchmigrate.source.trees import walk
 
 _MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
 _SUPPRESS = QualifiedName("contextlib.suppress")
@@ -372,7 +373,7 @@ class Blocks:
         return False
 
     def _pattern(self, pattern: ast.pattern) -> None:
-        for child in ast.walk(pattern):
+        for child in walk(pattern):
             if isinstance(child, ast.MatchValue):
                 self.expressions.eval(child.value)
             elif isinstance(child, ast.MatchClass):

@@ -173,7 +173,7 @@ def _private_mentions(state: State) -> None:
     private: list[tuple[str, Scope]] = []
     for scope in state.scopes:
         node, read = scope.node, state.mentions.get(scope.node, [])
-        if not read or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not read or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         if not node.name.startswith("_") or node.name.endswith("__"):
             continue

@@ -139,7 +139,7 @@ def as_result(value: Value) -> Value:
     out: Value = ()
     for item in value:
         out = join_values(out, (_result(item),))
-    return out if any(isinstance(item, Instance | Items) for item in out) else UNKNOWN
+    return out if any(isinstance(item, (Instance, Items)) for item in out) else UNKNOWN
 
 
 def _result(item: Candidate) -> Candidate:

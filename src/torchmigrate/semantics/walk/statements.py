@@ -29,7 +29,7 @@ from torchmigrate.semantics.walk.expressions import Expressions
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.tests import Tests
-from torchmigrate.source.trees import children, last_name
+from torchmigrate.source.trees import children, last_name, walk
 
 _NONE: Value = (Const(None),)
 # Expressions that may be about versions, or about whether a name is there.
@@ -239,7 +239,7 @@ class Statements:
 
     def _export(self, node: ast.expr) -> None:
         state = self.state
-        for item in ast.walk(node):
+        for item in walk(node):
             if isinstance(item, ast.Constant) and isinstance(item.value, str) and state.frame.parent is None:
                 state.exports.add(item.value)
 
