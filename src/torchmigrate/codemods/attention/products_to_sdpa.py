@@ -49,7 +49,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     reader = Reader(file.names)
     scopes = {id(scope.node): scope for scope in file.names.scopes}
     followed: Counter[int] = Counter()  # by the id() of the function
-    for site in sites(file.names.tree, reader):
+    for site in sites(file.names, reader):
         key = id(site.function)
         if not followed[key] and _knows_better(site):
             followed[key] = -1

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import enum
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from torchmigrate.codemods.attention.products import untransposed
 from torchmigrate.codemods.base.operations import Operation, Reader, number
+from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import children, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -49,10 +51,25 @@ class Site(Struct, frozen=True):
     owner: ast.ClassDef | None
 
 
-def sites(tree: ast.Module, reader: Reader) -> Iterator[Site]:
+def sites(names: SemanticModel, reader: Reader) -> Iterator[Site]:
     """Every attention of a module, in source order."""
-    for function, owner in _functions(tree.body, None):
-        yield from _Walk(function, owner, reader).run()
+    # Most functions have no softmax, nor has their class a layer of it: they are not looked at.
+    rows = sorted({*_softmaxes(names)})
+    for function, owner in _functions(names.tree.body, None):
+        around = owner or function
+        first = bisect_left(rows, around.lineno)
+        if first < len(rows) and rows[first] <= (around.end_lineno or around.lineno):
+            yield from _Walk(function, owner, reader).run()
+
+
+def _softmaxes(names: SemanticModel) -> Iterator[int]:
+    """The rows of what may be a softmax, or a layer of it."""
+    for use in names.uses:
+        if any(name.endswith(("softmax", "Softmax")) for name in use.candidates):
+            yield getattr(use.node, "lineno", 0)
+    for node in names.nodes(ast.Attribute):
+        if node.attr == "softmax":
+            yield node.end_lineno or node.lineno
 
 
 def _functions(
