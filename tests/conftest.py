@@ -61,6 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Else a run for the wheel could test the checkout without a word.
     if os.environ.get("TORCHMIGRATE_TEST_INSTALLED") and _is_checkout():
         pytest.exit(f"the tests of the installed program got {torchmigrate.__file__}", returncode=1)
+    # Wherever pytest is started: the path of a text that is checked says whether that is a test.
+    os.chdir(TESTS.parent)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
