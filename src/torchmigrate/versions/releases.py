@@ -179,10 +179,10 @@ COMPANIONS: dict[str, dict[Version, Version]] = {
 }
 
 
-# The patch releases that go with a torch, where a series goes with two of them. Metadata of the wheels:
-# torchvision 0.4.0 (torch==1.2.0), 0.4.1 (1.3.0), 0.4.2 (1.3.1); 0.29.0 (2.14.0), 0.29.1 and 0.29.2 (>=2.14.0);
-# torchaudio 0.3.0 (1.2.0), 0.3.1 (1.3.0), 0.3.2 (1.3.1). Every other wheel that names a torch names one of the
-# release that `COMPANIONS` gives to its series.
+# The patch releases that go with a torch, where a series goes with two of them: by the metadata of wheels,
+# torchvision 0.4.0 (torch==1.2.0), 0.4.1 (1.3.0), 0.4.2 (1.3.1), 0.29.0 (2.14.0), 0.29.1 (>=2.14.0);
+# torchaudio 0.3.0 (1.2.0), 0.3.1 (1.3.0), 0.3.2 (1.3.1). Every other wheel that names a torch names one of
+# the release that `COMPANIONS` gives to its series.
 _PATCHES: dict[tuple[str, Version], range] = {
     ("torchvision", (1, 2)): range(1),
     ("torchvision", (1, 3)): range(1, MOST_PATCHES),
