@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.autocast.regions import AnyFunction, Regions, regions_of
+from torchmigrate.codemods.autocast.regions import AnyFunction, Region, Regions, regions_of
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
@@ -88,6 +88,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield finding._replace(blocked_by=blocked)
 
 
+def _is_mixed(region: Region) -> bool:
+    return region.device in ("cuda", None) and not (region.disabled or region.on_request)
+
+
 class _Search:
     """What is asked of one file."""
 
@@ -104,12 +108,12 @@ class _Search:
         """Whether a call surely stands in a region, or in a function that is called in one."""
         here = self.regions.around(call)
         if here is not None:
-            return here.device in ("cuda", None) and not here.disabled
+            return _is_mixed(here)
         around = self.function_of(call)
         for _, _, other, called in self.functions.calls:
             if called.node is around and called.name != "__init__":
                 region = self.regions.around(other)
-                if region is not None and region.device in ("cuda", None) and not region.disabled:
+                if region is not None and _is_mixed(region):
                     return True
         return False
 
