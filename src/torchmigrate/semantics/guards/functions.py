@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterator
 
 from torchmigrate.semantics.guards.flags import where_paths_meet
@@ -25,7 +26,7 @@ from torchmigrate.semantics.guards.formulas import (
 from torchmigrate.semantics.guards.version_values import Evaluate
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import OPAQUE, Const, Foreign, Local, QualifiedName, Value
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import last_name, walk
 
 Parse = Callable[[ast.expr, Evaluate], Formula]  # what a test says
 Function = ast.FunctionDef | ast.Lambda
@@ -35,6 +36,7 @@ _MOST_NODES = 200
 _DEEPEST = 3
 _BEFORE = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 _ANSWERS = (ast.Return, ast.If, ast.Try)
+_CHECKS = re.compile("version|torch|compat|require|support|check|verify", re.IGNORECASE)
 # What a test may be of which something is known.
 _TESTS = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.NamedExpr)
 
@@ -136,6 +138,12 @@ def may_answer(function: Function) -> bool:
     return len(walk(function, _MOST_NODES)) <= _MOST_NODES
 
 
+@functools.cache  # the same few names again and again
+def may_check(name: str) -> bool:
+    """Whether a function is called as one that may refuse a release."""
+    return _CHECKS.search(name) is not None
+
+
 @functools.lru_cache(maxsize=256)
 def may_refuse(function: Function) -> bool:
     """Whether a function is short, and may end in an error by a test of its own, or of one that it calls."""
@@ -146,7 +154,11 @@ def may_refuse(function: Function) -> bool:
         any(
             isinstance(node, ast.Assert)
             or (isinstance(node, ast.If) and (_raises(node.body) or _raises(node.orelse)))
-            or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+            or (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Call)
+                and may_check(last_name(node.value.func))
+            )
             for node in body
         )
         and len(walk(function, _MOST_NODES)) <= _MOST_NODES

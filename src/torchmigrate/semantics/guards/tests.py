@@ -418,9 +418,12 @@ def demanded_by(node: ast.Call, evaluate: Evaluate) -> Formula:
 
     `UNKNOWN` if nothing is known of it. Only that is told which holds on all later releases.
     """
-    if not isinstance(node.func, (ast.Name, ast.Attribute)):
+    func = node.func
+    if not isinstance(func, ast.Name) and not (
+        isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Name, ast.Attribute))
+    ):
         return UNKNOWN
-    own = answering(evaluate(node.func), evaluate)
+    own = answering(evaluate(func), evaluate)
     if own is None or not isinstance(own[0], ast.FunctionDef) or not may_refuse(own[0]):
         return UNKNOWN
     function, meant = own

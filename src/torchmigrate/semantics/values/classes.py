@@ -108,6 +108,8 @@ class ClassInfo:
             has_object: whether it is called on an object.
         """
         found: list[Formula] = []
+        if not any(item.constructed or item.refused for item in (self, *self.above)):  # nearly always
+            return found
         makes = has_object  # whether what makes an object also runs what the next class makes it with
         sets_up = True
         for item in (self, *self.above):

@@ -172,6 +172,7 @@ class Blocks:
             state.type_checking += checking
             positive, negative = self.tests.narrowed(branch.test)
             alone = test if len(chain) == 1 else UNKNOWN_TEST
+            opposite = negate(test)
             after, ended = self._branch(branch.body, Guards(formula=test, outer=guards), alone, positive)
             state.type_checking -= checking
             if not ended:
@@ -179,11 +180,11 @@ class Blocks:
                 taken.append(both(otherwise, test))
                 all_ended = False
             elif test is not UNKNOWN_TEST:  # functions with a thousand early returns have a short chain
-                rest = Guards(formula=negate(test), outer=rest)
+                rest = Guards(formula=opposite, outer=rest)
                 self._refuse(branch.body[-1], negate(both(otherwise, test)))
             self.tests.narrow(negative)
-            guards = Guards(formula=negate(test), outer=guards)
-            otherwise = both(otherwise, negate(test))
+            guards = Guards(formula=opposite, outer=guards)
+            otherwise = both(otherwise, opposite)
         last = chain[-1]
         after, ended = self._branch(last.orelse, guards, negate(alone)) if last.orelse else ({}, False)
         state.statement = node
@@ -191,7 +192,7 @@ class Blocks:
             ends.append({**env.changed(), **after})
             taken.append(otherwise)
             all_ended = False
-        elif last.orelse:
+        elif last.orelse and otherwise is not UNKNOWN_TEST:
             self._refuse(last.orelse[-1], negate(otherwise))
         env.close(before)
         flags = self._flags(ends, taken)
@@ -208,11 +209,11 @@ class Blocks:
         """What flags say that an `if` sets, by the tests under which each end is reached."""
         env = self.state.frame.env
         found: dict[str, Value] = {}
+        # Under other tests, a constant says nothing.
+        telling = (Flag,) if all(test is UNKNOWN_TEST for test in taken) else (Flag, Const)
         for changes in ends:
             for name, slot in changes.items():
-                if slot is None or name in found:
-                    continue
-                if not slot[0] or not isinstance(slot[0][0], Flag | Const):
+                if slot is None or not slot[0] or slot[0][0].__class__ not in telling or name in found:
                     continue
                 slots = [end.get(name, env.get(name)) for end in ends]
                 held = [each[0] for each in slots if each is not None]

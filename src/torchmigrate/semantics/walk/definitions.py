@@ -40,6 +40,7 @@ from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.tests import Tests
 
 _NONE: Value = (Const(None),)
+_OF_CLASS = frozenset(["staticmethod", "classmethod"])
 # Static methods of an autograd function of which the first parameter is the context.
 _OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
 
@@ -154,9 +155,10 @@ class Definitions:
         frame.owner, frame.self_name = self._self_of(item)
         state.statement, state.block = node, node.body
         state.guards = item.guards
-        state.guards = under(state.demanded, state.guards)
+        if state.demanded:
+            state.guards = under(state.demanded, state.guards)
         if item.owner is not None:
-            has_object = not {"staticmethod", "classmethod"}.intersection(_marks(node))
+            has_object = not node.decorator_list or _OF_CLASS.isdisjoint(_marks(node))
             state.guards = under(item.owner.demanded(has_object=has_object), state.guards)
         self.tests.note_test(node.body[0], node.body[-1], item.around)
         state.conditional = 0

@@ -71,7 +71,8 @@ class Lookups:
         """The value of a simple expression, without recording a use: what guards ask for."""
         kind = node.__class__
         if kind is ast.Name:
-            return only_flags(self.lookup(node.id)[0])  # type: ignore[attr-defined]
+            value = self.lookup(node.id)[0]  # type: ignore[attr-defined]
+            return value if len(value) < 2 else only_flags(value)
         if kind is ast.Attribute:
             out: list[Candidate] = []
             held = self._own_attribute(node)  # type: ignore[arg-type]
@@ -92,7 +93,7 @@ class Lookups:
                     out.extend(_about_versions(item.evaluate(ast.Name(node.attr, ast.Load()))))  # type: ignore[attr-defined]
                 elif item is OPAQUE:
                     out.append(OPAQUE)
-            return only_flags(tuple(out)) or UNKNOWN
+            return (tuple(out) if len(out) < 2 else only_flags(tuple(out))) or UNKNOWN
         if kind is ast.Constant:
             return (Const(node.value),)  # type: ignore[attr-defined]
         if kind is ast.Tuple or kind is ast.List:

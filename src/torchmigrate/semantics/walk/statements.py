@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.formulas import Formula, TryWorked, negate
+from torchmigrate.semantics.guards.functions import may_check
 from torchmigrate.semantics.guards.helpers import demanded
 from torchmigrate.semantics.guards.tests import demanded_by, mark_of, may_mark, parse_test
 from torchmigrate.semantics.model import (
@@ -65,8 +65,6 @@ _ENDS: dict[str, tuple[str, ...]] = {
     "xfail": ("pytest",),
 }
 _MAY_END = frozenset([*_ENDS, "quit"])
-# How functions of other files are called that may refuse a release.
-_MAY_CHECK = re.compile("version|torch|compat|require|support|check|verify", re.IGNORECASE)
 _MAKES_OR_SETS_UP = frozenset((*SETUP, *MAKES_OBJECTS))
 
 
@@ -126,11 +124,12 @@ class Statements:
         elif name in _MAKES_OR_SETS_UP:
             self._note_base(value.func)
         else:
-            if _MAY_CHECK.search(name) is not None:
+            if may_check(name):
                 self.state.asked.append(value)
             test = demanded_by(value, self.lookups.peek)
-            self._hold(test)
-            self.tests.demand(test)
+            if test is not UNKNOWN_TEST:
+                self._hold(test)
+                self.tests.demand(test)
         return name in _MAY_END and self.ends(value)
 
     def _note_base(self, func: ast.expr) -> None:
