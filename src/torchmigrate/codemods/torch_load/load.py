@@ -191,8 +191,8 @@ class _Shared:
     def holds_objects(self) -> bool:
         """Whether checkpoints have more than tensors and plain containers in them.
 
-        That is what the project, this file included, saves, or what this file reads of them. What is saved by a
-        function that is given `torch.save` is not known.
+        That is what the project, this file included, saves, or what this file reads of them. What a function
+        saves that is given `torch.save` is not known.
         """
         return self._reads_settings or self._hands_save_on or self._saves_objects
 
