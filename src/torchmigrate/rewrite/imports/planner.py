@@ -47,17 +47,6 @@ class _Head:
     target: str
 
 
-def _is_all_of(use: Use, statement: ast.stmt) -> bool:
-    """Whether an import has nothing but what the use no longer needs, so that the whole of it may go."""
-    binding = use.binding
-    return (
-        binding is not None
-        and binding.statement is statement
-        and isinstance(statement, ast.ImportFrom)
-        and len(statement.names) == 1
-    )
-
-
 class ImportPlanner:
     """Plans the imports of one file, for one round of fixes.
 
@@ -236,11 +225,14 @@ class ImportPlanner:
         for statement in home.block:
             if user is not None and start_of(self.source, statement) >= start_of(self.source, user):
                 break
-            if self._swaps.extensible(statement, module) and not _is_all_of(use, statement):
+            if self._swaps.extensible(statement, module):
                 assert isinstance(statement, ast.ImportFrom)
                 edits = ImportStatement(self.source, statement).extend(name)
-                self._swaps.extended.add(id(statement))
-                self._made[code, id(home.block)] = edits
+                if use.binding is not None and use.binding.statement is statement:
+                    self._swaps.extended_for_own.add(id(statement))
+                else:
+                    self._swaps.extended.add(id(statement))
+                    self._made[code, id(home.block)] = edits
                 return edits
         return self._add(code, module.partition(".")[0], home, use)
 
