@@ -42,7 +42,9 @@ def _takes_item(hit: RuleMatch, file: FileContext) -> bool:
         return any(map(_is_item, parent.args[:1]))
     if not isinstance(parent, ast.Assign):
         return False
-    names = {ast.unparse(target) for target in parent.targets if isinstance(target, ast.Name | ast.Attribute)}
+    names = {
+        ast.unparse(target) for target in parent.targets if isinstance(target, (ast.Name, ast.Attribute))
+    }
     return any(
         any(map(_is_item, other.args[:1])) and ast.unparse(other.func) in names
         for other in file.names.nodes(ast.Call)

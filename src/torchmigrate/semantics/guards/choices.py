@@ -141,7 +141,7 @@ class Choices:
             if asked and not asked.isdisjoint(old | new):
                 return True
         said = self.names.tests.get(id(test))
-        if said is not None and (isinstance(test, ast.BoolOp | ast.Compare) or is_certain(said)):
+        if said is not None and (isinstance(test, (ast.BoolOp, ast.Compare)) or is_certain(said)):
             return False  # of a helper that also asks something else the author knows both answers
         return _may_tell(test, use.scope)
 

@@ -63,4 +63,4 @@ def only_flags(value: Value) -> Value:
     if len(value) < 2:
         return value
     flags = tuple(item for item in value if isinstance(item, Flag))
-    return flags if flags and all(isinstance(item, Flag | Const) for item in value) else value
+    return flags if flags and all(isinstance(item, (Flag, Const)) for item in value) else value

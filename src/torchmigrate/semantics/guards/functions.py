@@ -236,7 +236,7 @@ class _Body:
         """What holds at the end of a block."""
         found = []
         for node in block:
-            if isinstance(node, ast.Import | ast.ImportFrom):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.inside.held.update(_imported(node))
             elif isinstance(node, ast.Assert):
                 found.append(self.parse(node.test, self.inside))
