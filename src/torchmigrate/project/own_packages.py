@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 from torchmigrate.files.paths import entries, exists, remembered
@@ -19,7 +21,8 @@ def _is_top(package: Path) -> bool:
         text = read(package / "__init__.py")
     except UnreadableError:
         return True
-    return f"{package.parent.name}.{package.name}".encode() not in text
+    whole = os.fsencode(f"{package.parent.name}.{package.name}")
+    return re.search(rb"(?<![\w.])%s\b" % re.escape(whole), text) is None
 
 
 @remembered
