@@ -85,6 +85,10 @@ FIXED = {
     ),
 }
 REPORTED = {
+    "by default": (
+        "def f(p, y, mixed=True):\n    with autocast(enabled=mixed):\n"
+        "        return F.binary_cross_entropy(p, y)\n"
+    ),
     "probabilities of a parameter": (
         "def f(p, y):\n    with autocast():\n        return F.binary_cross_entropy(p, y)\n"
     ),
@@ -124,6 +128,14 @@ REPORTED = {
     ),
 }
 CLEAN = {
+    "on request": (
+        "def f(p, y, mixed=False):\n    with autocast(enabled=mixed):\n"
+        "        return F.binary_cross_entropy(p, y)\n"
+    ),
+    "on request by keyword": (
+        "def f(p, y, *, mixed=False):\n    with torch.amp.autocast('cuda', enabled=mixed):\n"
+        "        return F.binary_cross_entropy(p, y)\n"
+    ),
     "without a region": "F.binary_cross_entropy(p, y)\n",
     "the inner region is off": (
         "with autocast():\n    with autocast(enabled=False):\n        F.binary_cross_entropy(p, y)\n"

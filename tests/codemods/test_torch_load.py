@@ -320,6 +320,22 @@ def test_what_else_the_checkpoints_of_the_file_hold(saved: str, wanted: str) -> 
     assert fixed(text, *ONLY, *FIX_ALL) == new.replace("(torch.load(path))", f"(torch.load(path, {STATE}))")
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        'def options(path):\n    return torch.load(path)["args"]\n',
+        "def write(target, path, save=torch.save):\n    save(target, path)\n",
+        "def later(target, path):\n    pool.submit(torch.save, target, path)\n",
+        "torch_save = torch.save\n",
+    ],
+)
+def test_what_the_file_shows_that_checkpoints_may_hold(other: str) -> None:
+    code = 'import torch\n\ndef load(net, path):\n    net.load_state_dict(torch.load(path)["model"])\n\n'
+    text = fixed(code + other, *ONLY, *FIX_ALL)
+    assert f'torch.load(path, {OTHER})["model"]' in text
+    assert f'torch.load(path, {STATE})["model"]' in fixed(code, *ONLY, *FIX_ALL)
+
+
 NUMBERS = """
     import numpy as np
     import torch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
 from harness.program import FIX_ALL, only, run
 
 
@@ -86,6 +87,25 @@ def test_a_library_that_the_repository_holds_is_its_own(tmp_path: Path) -> None:
     code = "import torch, apex\nmodel, optimizer = apex.amp.initialize(model, optimizer)\ntorch.ger(a, b)\n"
     assert found(code, tmp_path / "fork" / "tests" / "deep" / "code.py") == [(3, "TM110")]
     assert (2, "TM220") in found(code, tmp_path / "model" / "code.py")
+
+
+@pytest.mark.parametrize("place", ["nncf/torch/layers", "nncf/common", "nncf"])
+def test_a_part_of_a_package_that_has_a_library_s_name_is_not_the_library(tmp_path: Path, place: str) -> None:
+    for directory in (".git", "nncf/torch/layers", "nncf/common", "nncf"):
+        (tmp_path / directory).mkdir(parents=True, exist_ok=True)
+        if directory != ".git":
+            (tmp_path / directory / "__init__.py").touch()
+    (tmp_path / "nncf" / "torch" / "__init__.py").touch()
+    assert found("import torch\ntorch.ger(a, b)\n", tmp_path / place / "code.py") == [(2, "TM110")]
+
+
+@pytest.mark.parametrize("place", ["texar/torch/modules", "texar", "tests"])
+def test_nor_is_a_part_of_a_package_without_a_file_of_its_own(tmp_path: Path, place: str) -> None:
+    for directory in (".git", "texar/torch/modules", "tests"):
+        (tmp_path / directory).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "texar" / "torch" / "__init__.py").write_text("from texar.torch import modules\n")
+    (tmp_path / "texar" / "torch" / "modules" / "__init__.py").touch()
+    assert found("import torch\ntorch.ger(a, b)\n", tmp_path / place / "code.py") == [(2, "TM110")]
 
 
 def test_torch_that_a_local_star_import_passes_on() -> None:

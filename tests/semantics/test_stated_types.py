@@ -90,6 +90,7 @@ def test_other_classes() -> None:
         "def f(x):\n    return x.align_to('N')\n",
         "import tensordict\ndef f(x):\n    return x.to('cpu').refine_names(*names)\n",
         "def f(x: Optional[Tensor]):\n    return x.has_names()\n",
+        "import tensordict\ndef f(items):\n    x = torch.stack(items, 0)\n    x.refine_names(..., 'time')\n",
     ],
 )
 def test_names_of_what_may_be_no_tensor(code: str) -> None:

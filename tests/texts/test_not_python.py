@@ -15,7 +15,7 @@ from torchmigrate.codemods.small import environment
 from torchmigrate.source.other import kind_of_name
 from torchmigrate.texts.commands import commands_of
 from torchmigrate.texts.cpp import Code
-from torchmigrate.versions.releases import RELEASES, companion, show_version
+from torchmigrate.versions.releases import RELEASES, companion, companion_patches, show_version
 
 LAUNCH = "python -m torch.distributed.launch --nproc_per_node=2 --use_env train.py\n"
 RUN = "torchrun --nproc_per_node=2 train.py\n"
@@ -370,10 +370,22 @@ def test_pins_go_to_the_target(project: Project) -> None:
     ).read_text() == "torch==2.1.2\ntorchvision==0.16.*\ntorchtext==0.16.*\n"
 
 
-@pytest.mark.parametrize("release", RELEASES[4:])
+@pytest.mark.parametrize(("old", "target"), [("0.28", "2.15"), ("0.28.0", "2.15"), ("0.28.*", "2.15")])
+def test_a_first_patch_release_that_goes_with_an_older_torch_is_no_pin(
+    project: Project, old: str, target: str
+) -> None:
+    """torchvision 0.29.0 asks for torch 2.14.0, later ones for any torch from there on."""
+    project.write("requirements.txt", f"torch==2.13.0\ntorchvision=={old}\n")
+    project.run("check", "--isolated", "--fix-pins", "--target", target)
+    assert "torchvision==0.29.*\n" in (project.path / "requirements.txt").read_text()
+
+
+@pytest.mark.parametrize("release", RELEASES[2:])
 def test_companions_of_the_table_fit(project: Project, release: tuple[int, int]) -> None:
     lines = [f"torch=={show_version(release)}.0"]
-    lines += [f"{name}=={show_version(companion(name, release))}.0" for name in ("torchvision", "torchaudio")]
+    for name in ("torchvision", "torchaudio"):
+        patch = companion_patches(name, release)[0]
+        lines.append(f"{name}=={show_version(companion(name, release))}.{patch}")
     project.write("requirements.txt", "\n".join(lines))
     assert concise(project, "--isolated", code=0) == []
 
@@ -387,6 +399,12 @@ def test_companions_of_the_table_fit(project: Project, release: tuple[int, int])
         ("torch==1.7.1\ntorchvision>=0.8,<0.10\n", 0),
         ("torch>=1.7\ntorchvision==0.9.0\n", 0),
         ("torch==0.4.1\ntorchvision==0.2.1\n", 0),
+        ("torch==1.3.1\ntorchvision==0.4.2\ntorchaudio==0.3.2\n", 0),
+        ("torch==1.2.0\ntorchvision==0.4.0\ntorchaudio==0.3.0\n", 0),
+        ("torch==1.2.0\ntorchvision==0.4.2\ntorchaudio==0.3.1\n", 2),
+        ("torch==1.3.0\ntorchvision==0.4.0\ntorchaudio==0.3.0\n", 2),
+        ("torch==2.15.0\ntorchvision==0.29.0\n", 1),
+        ("torch==2.15.0\ntorchvision==0.29.2\n", 0),
         ("torch==1.7.1\n# torchvision==0.9.0\n", 0),
         ("torch==1.0.1\ntorchvision==0.2.2\n", 0),
         ("torch-geometric==1.7\ntorchvision==0.9.0\n", 0),

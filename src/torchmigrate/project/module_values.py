@@ -8,10 +8,11 @@ from pathlib import Path
 
 from torchmigrate.project.own_packages import own_packages
 from torchmigrate.project.screening import may_ask
-from torchmigrate.semantics.guards.functions import may_answer
+from torchmigrate.semantics.guards.formulas import HasName
+from torchmigrate.semantics.guards.functions import may_answer, may_refuse
 from torchmigrate.semantics.guards.spellings import compares_versions
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, Value, VersionOf
+from torchmigrate.semantics.model import Const, Flag, Foreign, Local, Mark, QualifiedName, Value, VersionOf
 from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import last_name, walk
@@ -28,18 +29,22 @@ class ModuleValues:
         self._telling: dict[ast.FunctionDef, bool] = {}
 
     def __call__(self, node: ast.expr) -> Value:
+        value = self._values(node)
+        if (name := _maybe_missing(value)) is not None:
+            return (Flag(HasName(name)),)  # what asks whether it is None asks that
         return tuple(
             Foreign(item.name, item.node, self)
             if isinstance(item, Local) and isinstance(item.node, ast.FunctionDef) and self._tells(item.node)
             else item
-            for item in self._values(node)
+            for item in value
         )
 
     def _tells(self, function: ast.FunctionDef) -> bool:
         """Whether a function answers a test of versions, or of what there is."""
         if function not in self._telling:
             self._telling[function] = False  # of one that calls itself
-            self._telling[function] = may_answer(function) and any(map(self._is_telling, walk(function)))
+            asks = may_answer(function) or may_refuse(function)
+            self._telling[function] = asks and any(map(self._is_telling, walk(function)))
         return self._telling[function]
 
     def _is_telling(self, node: ast.AST) -> bool:
@@ -52,6 +57,16 @@ class ModuleValues:
                 isinstance(item, (Flag, VersionOf, Mark, Foreign)) for item in self(node)
             )
         return isinstance(node, ast.Try)
+
+
+def _maybe_missing(value: Value) -> str | None:
+    """`vmap` after `try: from torch.func import vmap / except ImportError: vmap = None`."""
+    names = {item.name for item in value if isinstance(item, QualifiedName)}
+    rest = [item for item in value if not isinstance(item, QualifiedName)]
+    if len(names) != 1 or rest != [Const(None)]:
+        return None
+    (name,) = names
+    return name if name.partition(".")[0] in LIBRARY_ROOTS else None
 
 
 def values_of(path: Path, data: bytes | None) -> ModuleValues | None:

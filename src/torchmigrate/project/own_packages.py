@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 from torchmigrate.files.paths import entries, exists, remembered
+from torchmigrate.files.reading import UnreadableError, read
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+
+
+@remembered
+def _is_top(package: Path) -> bool:
+    """Whether a package that is in no other one is imported by its own name.
+
+    `texar/torch/` is a part of `texar`, which has no `__init__.py`: it imports itself as `texar.torch`.
+    """
+    try:
+        text = read(package / "__init__.py")
+    except UnreadableError:
+        return True
+    whole = os.fsencode(f"{package.parent.name}.{package.name}")
+    return re.search(rb"(?<![\w.])%s\b" % re.escape(whole), text) is None
 
 
 @remembered
 def _package_of(directory: Path) -> str | None:
     """The top-level package that a directory belongs to, by its `__init__.py` files."""
-    top = None
-    while "__init__.py" in entries(directory) and exists(directory / "__init__.py"):
-        top = directory.name
+    top: Path | None = None
+    while _is_package(directory):
+        top = directory
         if directory.parent == directory:
             break
         directory = directory.parent
-    return top
+    if top is None or (top.name in LIBRARY_ROOTS and not _is_top(top)):
+        return None
+    return top.name
 
 
 @remembered
 def _held(directory: Path) -> frozenset[str] | None:
     """Library names that the repository around a directory holds as packages, beside or above it.
 
-    The tests of `apex/apex/`, and what stands next to them, mean that one. None: there is no repository.
+    The tests of `apex/apex/`, and what stands next to them, mean that one. What a package holds is a part of
+    it, such as `nncf.torch`. None: there is no repository.
     """
     if exists(directory / ".git"):
         above: frozenset[str] | None = frozenset()
@@ -32,8 +52,14 @@ def _held(directory: Path) -> frozenset[str] | None:
         above = None if directory.parent == directory else _held(directory.parent)
     if above is None:
         return None
+    if _is_package(directory):
+        return above
     held = LIBRARY_ROOTS & {*entries(directory)}
-    return above.union(root for root in held if exists(directory / root / "__init__.py"))
+    return above.union(root for root in held if _is_package(directory / root) and _is_top(directory / root))
+
+
+def _is_package(directory: Path) -> bool:
+    return "__init__.py" in entries(directory) and exists(directory / "__init__.py")
 
 
 @remembered
@@ -43,13 +69,13 @@ def _shadows(directory: Path) -> frozenset[str]:
     A module of a package is not found that way: there, `import torch` gives the library.
     """
     names = entries(directory)
-    if "__init__.py" in names and exists(directory / "__init__.py"):
+    if _is_package(directory):
         return frozenset()
     return frozenset(
         root
         for root in LIBRARY_ROOTS
         if (f"{root}.py" in names and exists(directory / f"{root}.py"))
-        or (root in names and exists(directory / root / "__init__.py"))
+        or (root in names and _is_package(directory / root) and _is_top(directory / root))
     )
 
 

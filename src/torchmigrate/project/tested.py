@@ -96,6 +96,8 @@ def _asked(test: ast.expr) -> Iterator[tuple[str, ...]]:
             waiting += node.values
         elif isinstance(node, ast.UnaryOp):
             waiting.append(node.operand)
+        elif isinstance(node, ast.IfExp):
+            waiting += (node.test, node.body, node.orelse)
         elif isinstance(node, ast.Compare):
             waiting += (node.left, *node.comparators)
         elif isinstance(node, ast.Call):

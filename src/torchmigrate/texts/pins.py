@@ -17,7 +17,14 @@ from msgspec.structs import replace
 from torchmigrate.patterns import pattern
 from torchmigrate.source.other import DOCKER, INI, REQUIREMENTS, SETUP, TOML, YAML
 from torchmigrate.texts.commands import Command
-from torchmigrate.versions.releases import COMPANIONS, PATCH_RELEASES, Version, companion, parse_version
+from torchmigrate.versions.releases import (
+    COMPANIONS,
+    PATCH_RELEASES,
+    Version,
+    companion,
+    companion_patches,
+    parse_version,
+)
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -88,6 +95,15 @@ class Pin(Struct, frozen=True):
     def allows_minor(self, release: Version) -> bool:
         """Whether any patch release is allowed."""
         return any(self.allows((*release, patch)) for patch in range(10))
+
+    def goes_with(self, torch: Version) -> bool:
+        """Whether a release is allowed that goes with this release of torch."""
+        release = companion(self.library, torch)
+        if self.library not in COMPANIONS:
+            return self.allows_minor(release)
+        return len(release) > 1 and any(
+            self.allows((*release, patch)) for patch in companion_patches(self.library, torch)
+        )
 
     @property
     def exact(self) -> re.Match[str] | None:
@@ -205,7 +221,7 @@ def _of_command(text: str, command: Command) -> Iterator[Pin]:
 
 # Releases of companions whose wheels name the torch that they need; of others, any may do.
 _NAMING: dict[str, tuple[Version, Version]] = {
-    "torchvision": ((0, 4), (0, 28)),
+    "torchvision": ((0, 4), (0, 29)),
     "torchaudio": ((0, 3), (2, 10)),
     "torchtext": ((0, 8), (0, 17)),
     "torchdata": ((0, 3), (0, 6)),
@@ -225,10 +241,9 @@ def fitting(pin: Pin, releases: Iterable[Version]) -> bool:
     allowed = [version for version in known if pin.allows_minor(version)]
     if not allowed or any(not first <= version <= last for version in allowed):
         return True  # nothing is known of it
-    return any(companion(pin.library, release[:2]) in allowed for release in releases)
+    return any(pin.goes_with(release[:2]) for release in releases)
 
 
 def needed_torch(pin: Pin) -> Version | None:
     """The newest release of torch that a pinned companion goes with."""
-    table = COMPANIONS[pin.library]
-    return max((torch for torch, version in table.items() if pin.allows_minor(version)), default=None)
+    return max(filter(pin.goes_with, COMPANIONS[pin.library]), default=None)

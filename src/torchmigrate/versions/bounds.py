@@ -23,6 +23,7 @@ from torchmigrate.versions.releases import (
     PYTHONS,
     RELEASES,
     Version,
+    companion_patches,
     show_version,
     torch_release,
 )
@@ -33,9 +34,6 @@ _LIBRARIES = {
     "torchvision": "torchvision",
     "torchaudio": "torchaudio",
 }
-# Of the releases of torchvision and torchaudio only the first two numbers are known; 0.22.1 was the last
-# that had a third one above 2.
-_PATCHES = range(4)
 # torchvision 0.2 was Python alone, and asks for any torch: beside a bound of torch it says nothing.
 _LAST_WITH_LOOSE_COMPANIONS = (1, 0)
 _PYTHON_PATCHES = range(40)  # more than any Python 3 has had
@@ -118,7 +116,8 @@ def of_specifier(text: str, library: str = "torch") -> Bound | None:
         found = [
             torch
             for torch, release in table.items()
-            if len(release) > 1 and any(allowed((*release, patch)) for patch in _PATCHES)
+            if len(release) > 1
+            and any(allowed((*release, patch)) for patch in companion_patches(library, torch))
         ]
         if found:
             return Bound(found[0], found[-1])

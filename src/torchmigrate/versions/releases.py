@@ -40,6 +40,7 @@ _LAST_PATCH: dict[Version, int] = {
     (2, 12): 1,
     (2, 14): 1,
 }
+MOST_PATCHES = 4  # patch releases of torchvision and torchaudio: 0.11.3 is one
 # Every release with its patch number, oldest first.
 PATCH_RELEASES: tuple[Version, ...] = tuple(
     (*release, patch) for release in RELEASES for patch in range(_LAST_PATCH.get(release, 0) + 1)
@@ -178,6 +179,24 @@ COMPANIONS: dict[str, dict[Version, Version]] = {
         (1, 11), " ".join(["0.1 0.2", *(show_version(release) for release in RELEASES[13:])])
     ),
 }
+
+
+# The patch releases that go with a torch, where a series goes with two of them: by the metadata of wheels,
+# torchvision 0.4.0 (torch==1.2.0), 0.4.1 (1.3.0), 0.4.2 (1.3.1), 0.29.0 (2.14.0), 0.29.1 (>=2.14.0);
+# torchaudio 0.3.0 (1.2.0), 0.3.1 (1.3.0), 0.3.2 (1.3.1). Every other wheel that names a torch names one of
+# the release that `COMPANIONS` gives to its series.
+_PATCHES: dict[tuple[str, Version], range] = {
+    ("torchvision", (1, 2)): range(1),
+    ("torchvision", (1, 3)): range(1, MOST_PATCHES),
+    ("torchvision", (2, 15)): range(1, MOST_PATCHES),
+    ("torchaudio", (1, 2)): range(1),
+    ("torchaudio", (1, 3)): range(1, MOST_PATCHES),
+}
+
+
+def companion_patches(library: str, torch: Version) -> range:
+    """The patch numbers of the releases of `library` that go with one of torch; there may be fewer."""
+    return _PATCHES.get((library, torch), range(MOST_PATCHES))
 
 
 def companion(library: str, torch: Version) -> Version:

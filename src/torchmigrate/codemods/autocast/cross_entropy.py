@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.autocast.regions import AnyFunction, Regions, regions_of
+from torchmigrate.codemods.autocast.regions import AnyFunction, Region, Regions, regions_of
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
@@ -89,6 +89,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield replace(finding, blocked_by=blocked)
 
 
+def _is_mixed(region: Region) -> bool:
+    return region.device in ("cuda", None) and not (region.disabled or region.on_request)
+
+
 class _Search:
     """What is asked of one file."""
 
@@ -105,12 +109,12 @@ class _Search:
         """Whether a call surely stands in a region, or in a function that is called in one."""
         here = self.regions.around(call)
         if here is not None:
-            return here.device in ("cuda", None) and not here.disabled
+            return _is_mixed(here)
         around = self.function_of(call)
         for _, _, other, called in self.functions.calls:
             if called.node is around and called.name != "__init__":
                 region = self.regions.around(other)
-                if region is not None and region.device in ("cuda", None) and not region.disabled:
+                if region is not None and _is_mixed(region):
                     return True
         return False
 

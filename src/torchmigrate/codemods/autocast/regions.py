@@ -21,11 +21,13 @@ class Region(Struct, frozen=True):
     device: "cuda", "cpu" and so on; None where the file does not say.
     dtype: the qualified name of the type that is asked for; "" for none, None for one that is not known.
     disabled: whether it surely switches mixed precision off.
+    on_request: whether it does unless a caller asks for it: `enabled=` is a parameter, False by default.
     """
 
     device: str | None
     dtype: str | None
     disabled: bool
+    on_request: bool = False
 
 
 class Regions:
@@ -97,13 +99,33 @@ class Regions:
         return Region(
             device,
             None if unclear else self._around.qualified(dtype) if dtype is not None else "",
-            disabled=isinstance(enabled, ast.Constant) and enabled.value is False,
+            disabled=_is_false(enabled),
+            on_request=isinstance(enabled, ast.Name) and self._is_off(enabled),
         )
+
+    def _is_off(self, node: ast.Name) -> bool:
+        """Whether a name is a parameter that is False where nothing is given."""
+        outer: ast.AST | None = node
+        while outer is not None and not isinstance(outer, AnyFunction):
+            outer = self._names.parents.get(outer)
+        if outer is None:
+            return False
+        parameters = outer.args
+        positional = [*parameters.posonlyargs, *parameters.args][::-1]
+        defaults = [
+            *zip(positional, parameters.defaults[::-1], strict=False),
+            *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True),
+        ]
+        return any(item.arg == node.id and _is_false(default) for item, default in defaults)
 
     def _name(self, node: ast.expr) -> str | None:
         name = self._around.qualified(node)
         public = public_name(name) if name is not None else None
         return public if public in _DEVICES else None
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def regions_of(file: FileContext) -> Regions:

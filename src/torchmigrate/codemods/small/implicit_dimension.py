@@ -1,6 +1,7 @@
-"""TM416: softmax without `dim`, where the code shows that the input has one or three dimensions.
+"""TM416: softmax without `dim`, where the code shows that the input may have one or three dimensions.
 
-There the first dimension was normalized, and the rewrite of the others, `dim=1`, would be wrong.
+There the first dimension was normalized, and the rewrite of the others, `dim=1`, would be wrong. What is
+taken of a tensor by a number, `softmax(logits[0])`, has one dimension less: nobody knows how many are left.
 """
 
 from __future__ import annotations
@@ -22,11 +23,44 @@ _SIZES = frozenset(["shape", "size"])
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """The findings, without a fix where dimension 0 was meant."""
-    yield from file.fixes.findings([hit for hit in hits if not _takes_first(hit, file)])
-    for hit in hits:
-        if _takes_first(hit, file):
-            yield file.fixes.finding(hit, None)
+    """The findings, without a fix where dimension 0 may have been meant."""
+    unclear = [hit for hit in hits if _takes_first(hit, file) or _takes_item(hit, file)]
+    yield from file.fixes.findings([hit for hit in hits if hit not in unclear])
+    for hit in unclear:
+        yield file.fixes.finding(hit, None)
+
+
+def _takes_item(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether the input, also of a layer that a variable or an attribute has, is one item of a tensor."""
+    call = hit.use.call
+    if call is None:
+        return False
+    if hit.symbol.startswith("torch.nn.functional."):
+        return any(map(_is_item, call.args[:1]))
+    parent = file.names.parents.get(call)
+    if isinstance(parent, ast.Call) and parent.func is call:  # nn.Softmax()(x[0])
+        return any(map(_is_item, parent.args[:1]))
+    if not isinstance(parent, ast.Assign):
+        return False
+    names = {
+        ast.unparse(target) for target in parent.targets if isinstance(target, (ast.Name, ast.Attribute))
+    }
+    return not names.isdisjoint(file.once(_takes_item, lambda: _called_with_items(file)))
+
+
+def _called_with_items(file: FileContext) -> set[str]:
+    """What the file calls with one item of a tensor, as text."""
+    calls = file.names.nodes(ast.Call)
+    return {ast.unparse(call.func) for call in calls if any(map(_is_item, call.args[:1]))}
+
+
+def _is_item(node: ast.expr) -> bool:
+    """`logits[0]`, `logits[0, -1]`"""
+    if not isinstance(node, ast.Subscript):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    numbers = [part.operand if isinstance(part, ast.UnaryOp) else part for part in parts]
+    return any(isinstance(number, ast.Constant) and isinstance(number.value, int) for number in numbers)
 
 
 def _takes_first(hit: RuleMatch, file: FileContext) -> bool:

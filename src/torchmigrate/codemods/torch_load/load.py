@@ -33,7 +33,7 @@ from torchmigrate.project.checkpoints import (
 )
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.reaching import Definition, Reaching, Seen, reaching
-from torchmigrate.semantics.model import Use
+from torchmigrate.semantics.model import Role, Use
 from torchmigrate.source.trees import walk
 
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -190,8 +190,38 @@ class _Shared:
         return found
 
     @cached_property
-    def saves_objects(self) -> bool:
-        """Whether the project, this file included, saves more than tensors and plain containers."""
+    def holds_objects(self) -> bool:
+        """Whether checkpoints have more than tensors and plain containers in them.
+
+        That is what the project, this file included, saves, or what this file reads of them. What a function
+        saves that is given `torch.save` is not known.
+        """
+        return self._reads_settings or self._hands_save_on or self._saves_objects
+
+    @property
+    def _hands_save_on(self) -> bool:
+        return any(
+            use.candidates == ("torch.save",) and use.role is Role.REFERENCE for use in self.file.names.uses
+        )
+
+    @property
+    def _reads_settings(self) -> bool:
+        """Whether the file takes settings from what it loads: `torch.load(path)["args"]`."""
+        loads = {
+            use.call
+            for use in self.file.names.uses
+            if use.call is not None and use.candidates == ("torch.load",)
+        }
+        return any(
+            node.value in loads
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.slice.value, str)
+            and _OBJECT_KEY.search(node.slice.value) is not None
+            for node in self.file.names.nodes(ast.Subscript)
+        )
+
+    @property
+    def _saves_objects(self) -> bool:
         if may_hold_settings(self._data) or self.file.saves_objects():  # what takes less time first
             return True
         return may_save(self._data) and self.saved.holds_objects
@@ -337,7 +367,7 @@ class _Body:
             yield call, self._case(call, held)
 
     def _case(self, call: ast.Call, held: _Held) -> _Case:
-        if held is _Held.STATE or (held is _Held.ENTRY and not self._shared.saves_objects):
+        if held is _Held.STATE or (held is _Held.ENTRY and not self._shared.holds_objects):
             return _Case.STATE
         path = _read_from(call)
         is_plain = self._writes_plainly(path) or self._shared.is_plain(self._file_name(path))

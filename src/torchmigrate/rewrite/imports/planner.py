@@ -226,8 +226,11 @@ class ImportPlanner:
             if self._swaps.extensible(statement, module):
                 assert isinstance(statement, ast.ImportFrom)
                 edits = ImportStatement(self.source, statement).extend(name)
-                self._swaps.extended.add(id(statement))
-                self._made[code, id(home.block)] = edits
+                if use.binding is not None and use.binding.statement is statement:
+                    self._swaps.extended_for_own.add(id(statement))
+                else:
+                    self._swaps.extended.add(id(statement))
+                    self._made[code, id(home.block)] = edits
                 return edits
         return self._add(code, module.partition(".")[0], home, use)
 

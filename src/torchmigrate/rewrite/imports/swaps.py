@@ -67,6 +67,8 @@ class Swaps:
         self.source = source
         self.scopes = scopes
         self.extended: set[int] = set()  # statements (by id) that were given one more name
+        # For uses of what they bind: not needed where those move with the whole statement.
+        self.extended_for_own: set[int] = set()
         self._replaced: set[int] = set()  # statements that go, or come from another module
         # By scope, local name, what is imported and the block: where, and the binding.
         self._alike: dict[tuple[Scope, str], dict[tuple[str | None, int], list[tuple[int, Binding]]]] = {}
@@ -109,7 +111,7 @@ class Swaps:
             return [item if item is not None else Refusal("nothing to move") for item in results]
         block = moves[0][0].block
         assert isinstance(first, ast.ImportFrom), "only names of from-imports move"
-        done = self._apply(block, first, planned, [binding for binding, _ in moves])
+        done = self._apply(block, first, planned, [binding for binding, _ in moves], keep_name=keep_name)
         locals_ = iter(move.local for move in planned)
         if isinstance(done, Refusal):
             return [item if item is not None else done for item in results]
@@ -208,7 +210,13 @@ class Swaps:
     # ---- the statement -------------------------------------------------------------------------------
 
     def _apply(
-        self, block: list[ast.stmt], statement: ast.ImportFrom, moves: list[_Move], bindings: list[Binding]
+        self,
+        block: list[ast.stmt],
+        statement: ast.ImportFrom,
+        moves: list[_Move],
+        bindings: list[Binding],
+        *,
+        keep_name: bool,
     ) -> tuple[tuple[Edit, ...], bool] | Refusal:
         """Edits that make the names of one statement come from where they are now."""
         layout = ImportStatement(self.source, statement)
@@ -231,7 +239,7 @@ class Swaps:
                 edits.append(edit)
                 del away[module]
         if len(leaving) == len(statement.names):
-            if id(statement) in self.extended:
+            if id(statement) in self.extended or (keep_name and id(statement) in self.extended_for_own):
                 return Refusal("another fix adds a name to this import")
             self._replaced.add(id(statement))
             stays = next((module for module in away if comments or targets[module] is None), None)

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
 from torchmigrate.patterns import pattern
+from torchmigrate.semantics.guards.formulas import is_certain
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
 from torchmigrate.source.trees import children, walk
@@ -140,7 +141,10 @@ class Choices:
             asked = _asked(test)
             if asked and not asked.isdisjoint(old | new):
                 return True
-        return id(test) not in self.names.tests and _may_tell(test, use.scope)
+        said = self.names.tests.get(id(test))
+        if said is not None and (isinstance(test, (ast.BoolOp, ast.Compare)) or is_certain(said)):
+            return False  # of a helper that also asks something else the author knows both answers
+        return _may_tell(test, use.scope)
 
 
 def _may_tell(test: ast.expr, scope: Scope, depth: int = 0) -> bool:

@@ -105,11 +105,16 @@ def negate(formula: Formula) -> Formula:
 
 def both(first: Formula, second: Formula) -> Formula:
     """Both hold."""
-    return all_of((first, second))
+    if first is TRUE or first is second:  # most tests say nothing
+        return second
+    return first if second is TRUE else all_of((first, second))
 
 
 def all_of(formulas: Iterable[Formula]) -> Formula:
-    """Every one of `formulas` holds; flattened, without repetitions; of none: `TRUE`."""
+    """Every one of `formulas` holds; flattened, without repetitions; of none: `TRUE`.
+
+    What they say and deny at once: `FALSE`.
+    """
     parts: dict[Formula, None] = {}
     for formula in formulas:
         if isinstance(formula, Known):
@@ -121,6 +126,8 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
             parts[formula] = None
     if not parts:
         return TRUE
+    if any(isinstance(part, Not) and part.formula in parts for part in parts):
+        return FALSE
     return next(iter(parts)) if len(parts) == 1 else All(tuple(parts))
 
 
@@ -176,6 +183,16 @@ def outcome(formula: Formula, lookup: Lookup) -> bool | None:
             return decisive
         return None if None in answers else not decisive
     return None
+
+
+_LATER = 10**6  # the number of a release that is newer than all
+
+
+def lower_bound(formula: Formula) -> Formula:
+    """That part of a formula which holds on every release from some one on; `TRUE` if there is none."""
+    lookup = Lookup(lambda _: (_LATER, _LATER), lambda _: None, lambda _: None)
+    parts = formula.parts if isinstance(formula, All) else (formula,)
+    return all_of(part for part in parts if outcome(part, lookup) is True)
 
 
 # ---- is a place taken care of? ----------------------------------------------------------------------

@@ -11,7 +11,15 @@ from collections.abc import Callable
 
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.guards.formulas import FALSE, TRUE, UNKNOWN, Formula, all_of, negate
-from torchmigrate.semantics.guards.functions import Parse, answering, entered, returned, text_of
+from torchmigrate.semantics.guards.functions import (
+    Function,
+    Parse,
+    answering,
+    entered,
+    may_answer,
+    returned,
+    text_of,
+)
 from torchmigrate.semantics.guards.helpers import against, version_arguments
 from torchmigrate.semantics.guards.version_values import (
     Evaluate,
@@ -87,7 +95,11 @@ def _own(
         return None
     function, meant = own
     result = returned(function)
-    inside = entered(function, call, meant, lambda node: value(node, evaluate)) if result else None
+    inside = None
+    if result is not None and isinstance(function, Function) and may_answer(function):
+        inside = entered(
+            function, call, meant, lambda node: value(node, evaluate), lambda node: value(node, meant)
+        )
     unknown = None if isinstance(sole(held), Foreign) else UNKNOWN
     if inside is None or result is None:
         return unknown

@@ -10,6 +10,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.semantics.guards import spellings as guard_names
 from torchmigrate.semantics.guards.formulas import (
     FALSE,
+    TRUE,
     UNKNOWN,
     Formula,
     HasName,
@@ -17,10 +18,22 @@ from torchmigrate.semantics.guards.formulas import (
     VersionTest,
     all_of,
     any_of,
+    both,
     is_certain,
+    lower_bound,
     negate,
 )
-from torchmigrate.semantics.guards.functions import Inside, answering, entered, is_property, own_test, text_of
+from torchmigrate.semantics.guards.functions import (
+    Inside,
+    answering,
+    entered,
+    is_property,
+    may_answer,
+    may_refuse,
+    own_test,
+    text_of,
+    what_it_demands,
+)
 from torchmigrate.semantics.guards.helpers import (
     OPERATOR_FUNCTIONS,
     against,
@@ -58,7 +71,15 @@ from torchmigrate.semantics.model import (
     Via,
 )
 
-__all__ = ["catches_missing", "evaluate_special", "mark_of", "may_mark", "parse_test", "unpack_version"]
+__all__ = [
+    "catches_missing",
+    "demanded_by",
+    "evaluate_special",
+    "mark_of",
+    "may_mark",
+    "parse_test",
+    "unpack_version",
+]
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -95,6 +116,10 @@ def parse_test(node: ast.expr, evaluate: Evaluate) -> Formula:
         return _name(node, evaluate)
     if isinstance(node, ast.Constant):
         return Known(bool(node.value))
+    if isinstance(node, ast.IfExp):
+        test = parse_test(node.test, evaluate)
+        sides = parse_test(node.body, evaluate), parse_test(node.orelse, evaluate)
+        return any_of((both(test, sides[0]), both(negate(test), sides[1])))
     if isinstance(node, ast.NamedExpr):
         return parse_test(node.value, evaluate)
     return UNKNOWN
@@ -120,10 +145,16 @@ def evaluate_special(node: ast.expr, evaluate: Evaluate) -> Value | None:
         version = version_attribute(node, evaluate)
     elif isinstance(node, (ast.Subscript, ast.ListComp, ast.GeneratorExp, ast.Tuple, ast.List)):
         version = version_of(node, evaluate)
-    elif isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+    elif isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)) or _chooses_flag(node):
         formula = parse_test(node, evaluate)
         return None if formula is UNKNOWN or isinstance(formula, Known) else (Flag(formula),)
     return (version,) if version else None
+
+
+def _chooses_flag(node: ast.expr) -> bool:
+    """`True if hasattr(torch, "linalg") else False`"""
+    sides = (node.body, node.orelse) if isinstance(node, ast.IfExp) else ()
+    return any(isinstance(side, ast.Constant) and isinstance(side.value, bool) for side in sides)
 
 
 def mark_of(node: ast.expr, evaluate: Evaluate) -> Formula:
@@ -198,8 +229,8 @@ def _name(node: ast.Name | ast.Attribute, evaluate: Evaluate) -> Formula:
     only = sole(value)
     if isinstance(only, Flag):
         return only.formula
-    if isinstance(only, Const) and isinstance(only.value, bool) and _is_held(node, evaluate):
-        return Known(only.value)  # what a function is given, or takes where nothing is given
+    if isinstance(only, Const) and _is_held(node, evaluate):
+        return Known(bool(only.value))  # what a function is given, or takes where nothing is given
     listed = _listed(node, evaluate) if isinstance(node, ast.Attribute) else only
     if isinstance(listed, Parameters):
         return _has_defaults(listed)
@@ -234,6 +265,9 @@ def _maybe_none(value: Value) -> Formula:
 def _presence(node: ast.expr, evaluate: Evaluate) -> Formula:
     """What `node is not None` says."""
     if isinstance(node, (ast.Call, ast.Name, ast.Attribute, ast.NamedExpr)):
+        only = sole(evaluate(node)) if _is_held(node, evaluate) else None
+        if isinstance(only, Const):
+            return Known(only.value is not None)
         formula = parse_test(node, evaluate)
         # A test that gives True or False is never None; a name that may be missing is.
         if isinstance(formula, HasName) and not _is_hasattr(node):
@@ -292,8 +326,18 @@ def _unlisted_call(node: ast.Call, evaluate: Evaluate) -> Formula:
     if name == "startswith":
         return _starts_with(node, evaluate)
     answer = _answered(node, evaluate)
-    if answer is not None or _is_plain(name):
-        return answer or UNKNOWN
+    if answer is None:
+        return UNKNOWN if _is_plain(name) else _named_call(node, evaluate)
+    # Of one that is elsewhere the name may tell more than what it does.
+    if is_certain(answer) or _is_plain(name) or not isinstance(sole(evaluate(node.func)), Foreign):
+        return answer
+    named = _named_call(node, evaluate)
+    return answer if named is UNKNOWN else named
+
+
+def _named_call(node: ast.Call, evaluate: Evaluate) -> Formula:
+    """What the name of a function says of a call."""
+    name, arguments = last_name(node.func), node.args
     spelled = name.lower()
     if not arguments and not node.keywords:
         return UNKNOWN
@@ -327,8 +371,7 @@ def _answered(node: ast.Call, evaluate: Evaluate) -> Formula | None:
     if own is not None:
         function, meant = own
         formula = _own_test(function, node, meant, lambda item: _value(item, evaluate))
-        # Of one that is elsewhere the name may tell more than what it does.
-        if formula is not UNKNOWN and (is_certain(formula) or not isinstance(sole(callee), Foreign)):
+        if formula is not UNKNOWN:
             return formula
     if len(arguments) == 2:
         sign = _operator(func, sole(callee), evaluate)
@@ -359,10 +402,46 @@ def _own_test(
     function: ast.AST, call: ast.Call | None, evaluate: Evaluate, value: Evaluate | None = None
 ) -> Formula:
     """What a function of the project says that only answers a test. value: of an argument."""
-    inside = entered(function, call, evaluate, value or (lambda node: _value(node, evaluate)))
+    if not may_answer(function):
+        return UNKNOWN
+
+    def default(node: ast.expr) -> Value:
+        return _value(node, evaluate)
+
+    inside = entered(function, call, evaluate, value or default, default)
     if inside is None:
         return UNKNOWN
     return own_test(function, inside, parse_test, lambda node: _value(node, inside))
+
+
+def demanded_by(node: ast.Call, evaluate: Evaluate) -> Formula:
+    """What holds after a call, since the function of the project that is called raises otherwise.
+
+    `UNKNOWN` if nothing is known of it. Only that is told which holds on all later releases.
+    """
+    func = node.func
+    if not isinstance(func, ast.Name) and not (
+        isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Name, ast.Attribute))
+    ):
+        return UNKNOWN
+    own = answering(evaluate(func), evaluate)
+    if own is None or not isinstance(own[0], ast.FunctionDef) or not may_refuse(own[0]):
+        return UNKNOWN
+    function, meant = own
+    inside = entered(
+        function, node, meant, lambda item: _value(item, evaluate), lambda item: _value(item, meant)
+    )
+    if inside is None:
+        return UNKNOWN
+    held = what_it_demands(
+        function,
+        inside,
+        parse_test,
+        lambda item: _value(item, inside),
+        lambda call: demanded_by(call, inside),
+    )
+    bound = lower_bound(held)
+    return UNKNOWN if bound is TRUE else bound
 
 
 def _operator(function: ast.expr, callee: object, evaluate: Evaluate) -> str | None:

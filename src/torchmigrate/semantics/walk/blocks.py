@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from torchmigrate.semantics.guards.formulas import FALSE, Formula, negate
+from torchmigrate.semantics.guards.flags import where_paths_meet, with_flag
+from torchmigrate.semantics.guards.formulas import FALSE, TRUE, Formula, both, negate
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.tests import catches_missing, parse_test
-from torchmigrate.semantics.model import OTHER, Guards, QualifiedName, TryGuard
+from torchmigrate.semantics.model import OTHER, Const, Flag, Guards, QualifiedName, TryGuard, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.slots import UNKNOWN, Changes, Slot, join_slots, weaken
 from torchmigrate.semantics.walk.assignments import Assignments
 from torchmigrate.semantics.walk.bindings import Bindings
 from torchmigrate.semantics.walk.bound import bound_names, only_augmented, pattern_names
-from torchmigrate.semantics.walk.definitions import SETUP, Definitions
+from torchmigrate.semantics.walk.definitions import Definitions
 from torchmigrate.semantics.walk.expressions import Expressions, has_objects
 from torchmigrate.semantics.walk.imports import Imports
 from torchmigrate.semantics.walk.lookups import Lookups
@@ -23,7 +24,7 @@ from torchmigrate.semantics.walk.statements import Statements
 from torchmigrate.semantics.walk.tests import Tests
 from torchmigrate.source.trees import walk
 
-_MOST_REFUSED = 8  # tests of a class that are kept: each of its methods is under all of them
+_MOST_BRANCHES = 32
 _SUPPRESS = QualifiedName("contextlib.suppress")
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Expr)
 
@@ -157,8 +158,10 @@ class Blocks:
         self.expressions.eval(node.test)
         before = env.open()  # what the tests say, as far as they came out negative
         ends: list[Changes] = []
+        taken: list[Formula] = []  # under which test each of them is reached
+        otherwise: Formula = TRUE
         all_ended = True
-        for branch in chain:
+        for number, branch in enumerate(chain):
             state.guards = guards
             if branch is not node:
                 state.statement = branch
@@ -171,24 +174,33 @@ class Blocks:
             state.type_checking += checking
             positive, negative = self.tests.narrowed(branch.test)
             alone = test if len(chain) == 1 else UNKNOWN_TEST
+            opposite = negate(test)
             after, ended = self._branch(branch.body, Guards(formula=test, outer=guards), alone, positive)
             state.type_checking -= checking
             if not ended:
                 ends.append({**env.changed(), **after})
+                taken.append(both(otherwise, test))
                 all_ended = False
             elif test is not UNKNOWN_TEST:  # functions with a thousand early returns have a short chain
-                rest = Guards(formula=negate(test), outer=rest)
-                self._refuse(branch.body[-1], negate(test) if len(chain) == 1 else UNKNOWN_TEST)
+                rest = Guards(formula=opposite, outer=rest)
+                self._refuse(branch.body[-1], negate(both(otherwise, test)))
             self.tests.narrow(negative)
-            guards = Guards(formula=negate(test), outer=guards)
+            guards = Guards(formula=opposite, outer=guards)
+            # Of long chains nobody asks what no branch says: that has as many parts as there are branches.
+            otherwise = both(otherwise, opposite) if number < _MOST_BRANCHES else UNKNOWN_TEST
         last = chain[-1]
         after, ended = self._branch(last.orelse, guards, negate(alone)) if last.orelse else ({}, False)
         state.statement = node
         if not ended:
             ends.append({**env.changed(), **after})
+            taken.append(otherwise)
             all_ended = False
+        elif last.orelse and otherwise is not UNKNOWN_TEST:
+            self._refuse(last.orelse[-1], negate(otherwise))
         env.close(before)
+        flags = self._flags(ends, taken)
         env.meet(ends)
+        self._set_flags(flags)
         # After `if old: return ...`, the rest of the block runs under the negated test.
         state.guards = rest if not all_ended else outer
         if last.orelse and ended and len(ends) == 1 and len(chain) == 1:
@@ -196,20 +208,52 @@ class Blocks:
             state.guards = Guards(formula=test, outer=outer)
         return all_ended
 
+    def _flags(self, ends: list[Changes], taken: list[Formula]) -> dict[str, Value]:
+        """What flags say that an `if` sets, by the tests under which each end is reached."""
+        env = self.state.frame.env
+        found: dict[str, Value] = {}
+        asked: set[str] = set()
+        # Under other tests, a constant says nothing.
+        telling = (Flag,) if all(test is UNKNOWN_TEST for test in taken) else (Flag, Const)
+        for changes in ends:
+            for name, slot in changes.items():
+                if slot is None or not slot[0] or slot[0][0].__class__ not in telling or name in asked:
+                    continue
+                asked.add(name)
+                slots = [end.get(name, env.get(name)) for end in ends]
+                held = [each[0] for each in slots if each is not None]
+                flag = where_paths_meet(zip(taken, held, strict=True)) if len(held) == len(ends) else None
+                if flag is not None and isinstance(flag[0], Flag) and flag[0].formula is not UNKNOWN_TEST:
+                    found[name] = flag
+        return found
+
+    def _set_flags(self, flags: Mapping[str, Value]) -> None:
+        """Let names hold what they say after an `if`."""
+        frame = self.state.frame
+        prefix = f"{frame.self_name}."
+        for name, flag in flags.items():
+            held = frame.env.get(name)
+            if held is None:
+                continue
+            frame.env[name] = (flag, held[1])
+            if name in frame.every:
+                value, bindings = frame.every[name]
+                frame.every[name] = (with_flag(value, flag), bindings)
+            elif frame.owner is not None and name.startswith(prefix):
+                attributes = frame.owner.attributes
+                attribute = name.removeprefix(prefix)
+                attributes[attribute] = with_flag(attributes.get(attribute, flag), flag)
+
     def _refuse(self, last: ast.stmt, otherwise: Formula) -> None:
-        """Remember what holds in all methods of a class, since its `setUp` or `__init__` fails otherwise."""
-        state = self.state
-        node, owner = state.frame.scope.node, state.frame.owner
-        if owner is None or otherwise is UNKNOWN_TEST or not isinstance(node, ast.FunctionDef):
+        """Remember what holds if a block is not run that ends in an error, or in the end of the program."""
+        if otherwise is UNKNOWN_TEST:
             return
-        fails = isinstance(last, ast.Raise) or (
+        if isinstance(last, ast.Raise) or (
             isinstance(last, ast.Expr)
             and isinstance(last.value, ast.Call)
             and self.statements.ends(last.value)
-        )
-        known = len(owner.refused) < _MOST_REFUSED
-        if fails and known and node.name in SETUP and state.block is node.body:
-            owner.refused.append(otherwise)
+        ):
+            self.tests.demand(otherwise)
 
     def _is_type_checking(self, test: ast.expr) -> bool:
         name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""

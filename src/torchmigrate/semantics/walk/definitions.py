@@ -26,7 +26,7 @@ from torchmigrate.semantics.model import (
     Value,
 )
 from torchmigrate.semantics.values import types
-from torchmigrate.semantics.values.classes import ClassInfo, as_attribute
+from torchmigrate.semantics.values.classes import MAKES_OBJECTS, SETUP, ClassInfo, as_attribute
 from torchmigrate.semantics.values.objects import FUNCTION, MODULE, TENSOR
 from torchmigrate.semantics.values.slots import UNKNOWN, Deferred, Env, Frame, join_values, stated
 from torchmigrate.semantics.walk.annotations import Annotations
@@ -40,10 +40,9 @@ from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.tests import Tests
 
 _NONE: Value = (Const(None),)
+_OF_CLASS = frozenset(["staticmethod", "classmethod"])
 # Static methods of an autograd function of which the first parameter is the context.
 _OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
-# Methods that run before the others, so that what they put on `self` is there.
-SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method", "setUpClass", "setup_class")
 
 
 class Definitions:
@@ -129,6 +128,8 @@ class Definitions:
         if owner is not None and node.name in SETUP:
             state.setups += 1
             state.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
+        elif owner is not None and node.name in MAKES_OBJECTS:
+            state.queue.appendleft(inner)
         else:
             state.queue.append(inner)
 
@@ -154,8 +155,11 @@ class Definitions:
         frame.owner, frame.self_name = self._self_of(item)
         state.statement, state.block = node, node.body
         state.guards = item.guards
-        if item.owner is not None and item.owner.refused:
-            state.guards = under(item.owner.refused, state.guards)
+        if state.demanded:
+            state.guards = under(state.demanded, state.guards)
+        if item.owner is not None:
+            has_object = not node.decorator_list or _OF_CLASS.isdisjoint(_marks(node))
+            state.guards = under(item.owner.demanded(has_object=has_object), state.guards)
         self.tests.note_test(node.body[0], node.body[-1], item.around)
         state.conditional = 0
         state.frame = parent

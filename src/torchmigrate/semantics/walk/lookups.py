@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from torchmigrate.semantics.guards.flags import only_flags
 from torchmigrate.semantics.model import (
     OPAQUE,
     Candidate,
@@ -71,12 +72,7 @@ class Lookups:
         kind = node.__class__
         if kind is ast.Name:
             value = self.lookup(node.id)[0]  # type: ignore[attr-defined]
-            if len(value) > 1:
-                # `HAS_X = False` before a try that sets it: the try decides.
-                flags = tuple(item for item in value if isinstance(item, Flag))
-                if flags and all(isinstance(item, (Flag, Const)) for item in value):
-                    return flags
-            return value
+            return value if len(value) < 2 else only_flags(value)
         if kind is ast.Attribute:
             out: list[Candidate] = []
             held = self._own_attribute(node)  # type: ignore[arg-type]
@@ -97,7 +93,7 @@ class Lookups:
                     out.extend(_about_versions(item.evaluate(ast.Name(node.attr, ast.Load()))))  # type: ignore[attr-defined]
                 elif item is OPAQUE:
                     out.append(OPAQUE)
-            return tuple(out) or UNKNOWN
+            return (tuple(out) if len(out) < 2 else only_flags(tuple(out))) or UNKNOWN
         if kind is ast.Constant:
             return (Const(node.value),)  # type: ignore[attr-defined]
         if kind is ast.Tuple or kind is ast.List:
@@ -126,7 +122,7 @@ class Lookups:
         name = node.value.id if isinstance(node.value, ast.Name) else ""
         if name != frame.self_name:
             return None
-        return _about_versions(state.frame.env[f"{name}.{node.attr}"][0])
+        return only_flags(_about_versions(state.frame.env[f"{name}.{node.attr}"][0]))
 
 
 def _about_versions(held: Value) -> Value:

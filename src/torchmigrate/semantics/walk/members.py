@@ -257,6 +257,8 @@ class Members:
         cls = item.cls
         if not cls or (attr.startswith("__") and cls != TENSOR and (attr != "__init__" or cls == MODULE)):
             return UNKNOWN, ""
+        if state.lookalikes and cls == TENSOR and attr in distinctive.OF_STAND_INS:
+            return UNKNOWN, ""  # `torch.stack` of dicts of tensors gives another one
         result = types.attribute(cls, attr, item.sure)
         if result is OPAQUE:
             return UNKNOWN, ""

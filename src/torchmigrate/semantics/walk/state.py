@@ -62,6 +62,7 @@ class State:
         "branch_test",
         "classes",
         "conditional",
+        "demanded",
         "eval",
         "exports",
         "frame",
@@ -123,6 +124,7 @@ class State:
         self.asked: list[ast.expr] = []  # tests, decorators, and what is assigned and may be one of them
         self.tests: dict[int, Formula] = {}  # of `if`s, by the id of their expressions
         self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
+        self.demanded: list[Formula] = []  # without which the module cannot be imported
         self.seen: dict[int, tuple[Seen, ...]] = {}  # of expressions, where the file was recorded
         self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
         self.unknown_star = False

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.guards.formulas import TryWorked, negate
+from torchmigrate.semantics.guards.formulas import Formula, TryWorked, negate
+from torchmigrate.semantics.guards.functions import may_check
 from torchmigrate.semantics.guards.helpers import demanded
-from torchmigrate.semantics.guards.tests import mark_of, may_mark, parse_test
+from torchmigrate.semantics.guards.tests import demanded_by, mark_of, may_mark, parse_test
 from torchmigrate.semantics.model import (
     ASSIGNMENT,
     VIA_IMPORT,
@@ -20,6 +21,7 @@ from torchmigrate.semantics.model import (
     Use,
     Value,
 )
+from torchmigrate.semantics.values.classes import MAKES_OBJECTS, SETUP
 from torchmigrate.semantics.values.operators import augmented
 from torchmigrate.semantics.values.slots import UNKNOWN, join_values
 from torchmigrate.semantics.walk.annotations import Annotations
@@ -34,7 +36,7 @@ from torchmigrate.source.trees import children, last_name, walk
 _NONE: Value = (Const(None),)
 # Expressions that may be about versions, or about whether a name is there.
 # What may be a test that is given a name: `new = TORCH_IS_NEW and cuda`, `pytestmark = skipif(...)`.
-_MAY_BE_TESTS = frozenset([ast.Attribute, ast.BoolOp, ast.Compare, ast.Name, ast.UnaryOp])
+_MAY_BE_TESTS = frozenset([ast.Attribute, ast.BoolOp, ast.Compare, ast.IfExp, ast.Name, ast.UnaryOp])
 _MAY_BE_SPECIAL = frozenset(
     [
         ast.Call,
@@ -47,6 +49,7 @@ _MAY_BE_SPECIAL = frozenset(
         ast.Compare,
         ast.BoolOp,
         ast.UnaryOp,
+        ast.IfExp,
         ast.Lambda,
     ]
 )
@@ -62,6 +65,7 @@ _ENDS: dict[str, tuple[str, ...]] = {
     "xfail": ("pytest",),
 }
 _MAY_END = frozenset([*_ENDS, "quit"])
+_MAKES_OR_SETS_UP = frozenset((*SETUP, *MAKES_OBJECTS))
 
 
 def _results(node: ast.expr) -> set[ast.expr]:
@@ -116,13 +120,30 @@ class Statements:
             self._export(value.args[0])
         name = last_name(value.func)
         if name == "importorskip":
-            self._demand(value)
+            self._hold(demanded(value, self.lookups.peek))
+        elif name in _MAKES_OR_SETS_UP:
+            self._note_base(value.func)
+        else:
+            if may_check(name):
+                self.state.asked.append(value)
+            test = demanded_by(value, self.lookups.peek)
+            if test is not UNKNOWN_TEST:
+                self._hold(test)
+                self.tests.demand(test)
         return name in _MAY_END and self.ends(value)
 
-    def _demand(self, call: ast.Call) -> None:
-        """What `pytest.importorskip("torch", minversion="2.0")` asks for holds in what follows."""
+    def _note_base(self, func: ast.expr) -> None:
+        """Note that a method calls what it overrides: `super().__init__()`, `Base.__init__(self)`."""
+        frame = self.state.frame
+        node, owner = frame.scope.node, frame.owner
+        if owner is None or not isinstance(func, ast.Attribute) or not isinstance(node, ast.FunctionDef):
+            return
+        if node.name == func.attr and self.state.block is node.body:
+            owner.calls_base.add(node.name)
+
+    def _hold(self, test: Formula) -> None:
+        """What a call demands holds in what follows: `pytest.importorskip("torch", minversion="2.0")`."""
         state = self.state
-        test = demanded(call, self.lookups.peek)
         if test is not UNKNOWN_TEST:
             state.guards = Guards(formula=test, outer=state.guards)
 
@@ -146,7 +167,7 @@ class Statements:
         kind = node.value.__class__
         called = last_name(node.value.func) if isinstance(node.value, ast.Call) else ""
         if called == "importorskip" and isinstance(node.value, ast.Call):
-            self._demand(node.value)
+            self._hold(demanded(node.value, self.lookups.peek))
         if kind in _MAY_BE_TESTS or (called and may_mark(called)):
             self.state.asked.append(node.value)
         if kind in _MAY_BE_SPECIAL:
@@ -267,6 +288,7 @@ class Statements:
         if test is not UNKNOWN_TEST:
             state.tests[id(node.test)] = test
             state.guards = Guards(formula=test, outer=state.guards)
+            self.tests.demand(test)
 
     def visit_return(self, node: ast.Return) -> bool:
         value = _NONE if node.value is None else self.expressions.eval(node.value)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.semantics.guards.formulas import TRUE, Formula, all_of, lower_bound
 from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.guards.formulas import Formula, all_of
 from torchmigrate.semantics.model import (
     Guards,
     Local,
     Value,
 )
+from torchmigrate.semantics.values.classes import MAKES_OBJECTS, SETUP
 from torchmigrate.semantics.values.narrowing import Narrowed, narrowed
 from torchmigrate.semantics.values.slots import (
     Frame,
@@ -18,6 +19,8 @@ from torchmigrate.semantics.values.slots import (
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
+
+_MOST_DEMANDS = 8  # of a class or a module: each of its functions is under all of them
 
 
 class Tests:
@@ -67,3 +70,21 @@ class Tests:
             guards = guards.outer
         if tests:
             state.tested.append((first, last, all_of(tests)))
+
+    def demand(self, test: Formula) -> None:
+        """Remember a test without which a class gives no objects, or a module cannot be imported.
+
+        It holds in the methods of the class if `__init__` or `setUp` fails otherwise, and in all functions of
+        the module if that does. It must be in the block of that method, or of the module, itself.
+        """
+        state = self.state
+        node, owner = state.frame.scope.node, state.frame.owner
+        if isinstance(node, ast.Module) and state.block is node.body:
+            # What refuses new releases is said where it does.
+            bound = lower_bound(test)
+            if bound is not TRUE and len(state.demanded) < _MOST_DEMANDS:
+                state.demanded.append(bound)
+        elif isinstance(node, ast.FunctionDef) and owner is not None and state.block is node.body:
+            known = owner.constructed if node.name in MAKES_OBJECTS else owner.refused
+            if node.name in (*SETUP, *MAKES_OBJECTS) and len(known) < _MOST_DEMANDS:
+                known.append(test)

@@ -18,6 +18,7 @@ from torchmigrate.versions.releases import (
     RELEASES,
     Version,
     companion,
+    companion_patches,
     parse_version,
     show_version,
 )
@@ -66,8 +67,7 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
 def _allows(pin: Pin, target: Version) -> bool:
     if pin.versions is None:
         return True
-    wanted = companion(pin.library, target)
-    return wanted == ABSENT or pin.allows_minor(wanted)
+    return companion(pin.library, target) == ABSENT or pin.goes_with(target)
 
 
 def _first_excluded(pin: Pin, target: Version) -> str:
@@ -132,7 +132,9 @@ def _spec(pin: Pin, target: Version) -> str | None:
     if exact is not None:
         operator, old, star = exact.groups()
         head = pin.spec[: exact.start(2)]
-        if star or pin.conda or old.count(".") == 1:
+        # The first patch release of a companion may go with the torch before: it may be any other.
+        first = pin.library == "torch" or 0 in companion_patches(pin.library, target)
+        if star or pin.conda or (old.count(".") == 1 and (first or operator in ("^", "~", "~="))):
             return f"{head}{show_version(wanted)}{star or ''}"
         if pin.library == "torch":
             patch = max(release for release in PATCH_RELEASES if release[:2] == target)
