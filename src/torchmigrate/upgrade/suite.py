@@ -118,6 +118,7 @@ class Suite:
         started = time.monotonic()
         found = TestRun(collected=False)
         wanted = None if only is None or COMMAND in only else sorted(only)
+        self._stopped: Result | None = None
         for attempt in range(_STARTS):
             lines, code = self._once(wanted, sorted(found.results), f"outcomes-{attempt}.jsonl")
             ended_by = self._read(lines, found, code)
@@ -125,7 +126,10 @@ class Suite:
                 break
         else:
             found.trouble = f"tests hung or crashed {_STARTS} times: the remaining tests did not run"
-        if not found.collected:
+        if code and self._stopped is not None:
+            found.collected = bool(found.results)
+            found.results[COMMAND] = self._stopped
+        elif not found.collected:
             outcome = Outcome.PASSED if code == 0 else Outcome.FAILED
             said = (
                 "" if code == 0 else f"exit code {code}: {_last_line(tail(self.space.log, self._log_start))}"
@@ -179,6 +183,9 @@ class Suite:
         finished = False
         for line in lines:
             kind, name = line.get("kind"), line.get("id")
+            if kind == "stopped":  # an error that is none of a test or of a file with tests
+                self._stopped = Result(Outcome.FAILED, line["message"], self._frames(line["frames"]))
+                continue
             found.collected = True
             if kind == "start":
                 running.append(name)
