@@ -68,6 +68,41 @@ def test_what_runs_only_since_the_first_fixes_is_seen_as_well(tmp_path: Path) ->
     assert [step["codes"] for step in repository.report["applied"]] == [["TM020"], ["TM110"], ["TM100"]]
 
 
+SHAPES = """\
+import pytest
+import torch
+from torch.testing import assert_allclose
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_batches(size):
+    x = torch.ones(size, 3)
+    assert_allclose(x, x + 0)
+    assert_allclose(x, torch.ones(1, 3))
+    assert_allclose(x * 2, torch.full((1, 3), 2.0))
+    if size:
+        assert_allclose(x, x + 0)
+
+
+def test_equal():
+    assert_allclose(torch.ones(2), torch.ones(2))
+"""
+
+
+def test_shapes_that_differ_are_broadcast_also_where_no_test_came_to(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, {"test_some.py": SHAPES})
+    repository.upgrade("--unsafe-fixes")
+    lines = repository.result("test_some.py").splitlines()
+    assert ["broadcast" in line for line in lines if "assert_close(" in line] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert len(repository.report["mended"]) == 1 and repository.report["failing"] == []
+
+
 def test_without_evidence_nothing_is_recorded(tmp_path: Path) -> None:
     repository = Repository(tmp_path, {"model.py": MODEL, "test_model.py": TESTS})
     repository.upgrade("--no-evidence", code=1)

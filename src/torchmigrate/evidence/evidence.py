@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MOST = 16 * MEGABYTE  # bytes of a file with evidence
-RECEIVER = "receiver"
+RECEIVER, SHAPES = "receiver", "shapes"
 _ANY = "*"  # so many kinds that nothing is known
 _GONE = "gone"
 

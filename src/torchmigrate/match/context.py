@@ -37,6 +37,8 @@ class MatchContext:
     kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
     seen: the same by what was seen in every run, or in one of them.
     depths: how many dimensions it had in the runs that were recorded; None: not known of one.
+    shapes: whether the first two arguments of a function that is called there had the same shape in the runs
+        that were recorded, or another one; both, or nothing, are possible.
     """
 
     use: Use
@@ -50,6 +52,7 @@ class MatchContext:
     kinds: Callable[[ast.expr], frozenset[str]]
     seen: Callable[[ast.expr, bool], frozenset[str]] = lambda node, once: frozenset()
     depths: Callable[[ast.expr], frozenset[int | None]] = lambda node: frozenset()
+    shapes: Callable[[ast.AST], frozenset[str]] = lambda node: frozenset()
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Offsets of an expression, keyword argument or statement; parentheses around it left out."""

@@ -513,4 +513,5 @@ def make_place(
         kinds=lambda node: kinds.of(node, use.scope),
         seen=lambda node, once: kinds.seen(node, once=once),
         depths=kinds.depths,
+        shapes=kinds.shapes,
     )

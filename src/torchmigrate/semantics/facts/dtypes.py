@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeGuard
 
+from torchmigrate.evidence.kinds import SHAPE
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import Variables, is_sparse
@@ -127,6 +128,11 @@ class ValueFacts:
     def depths(self, node: ast.expr) -> frozenset[int | None]:
         """How many dimensions an expression had in the runs that were recorded; None: not known of one."""
         return frozenset(seen.depth for seen in self.names.seen.get(id(node), ()))
+
+    def shapes(self, function: ast.AST) -> frozenset[str]:
+        """Whether the first two arguments had the same shape, or another, wherever `function` was called."""
+        seen = self.names.seen.get(id(function), ())
+        return frozenset(each.name for each in seen if each.what == SHAPE)
 
     def is_tensor(self, node: ast.expr) -> bool:
         return level(self.names.values.get(id(node), UNKNOWN)) == SURE
