@@ -103,6 +103,34 @@ def test_shapes_that_differ_are_broadcast_also_where_no_test_came_to(tmp_path: P
     assert len(repository.report["mended"]) == 1 and repository.report["failing"] == []
 
 
+FILLED = """\
+import torch
+
+
+def filled(size, value):
+    return torch.full((size,), value)
+
+
+def least(x):
+    return torch.finfo(x.dtype).min
+"""
+
+
+def test_a_guess_may_be_about_another_function_of_a_file_that_a_test_leads_to(tmp_path: Path) -> None:
+    test = (
+        "import lib\n\n\ndef test_least():\n    assert lib.least(lib.filled(2, 1)) < 0\n\n\n"
+        "def test_whole():\n    assert lib.filled(2, 1.5).sum() == 3\n"
+    )
+    requires = "torch==1.4.0\n"
+    files = {"lib.py": FILLED, "other.py": FILLED, "test_lib.py": test, "requirements.txt": requires}
+    repository = Repository(tmp_path, files)
+    repository.upgrade("--unsafe-fixes")
+    new = "torch.full((size,), value, dtype=torch.get_default_dtype())"
+    assert repository.result("lib.py") == FILLED.replace("torch.full((size,), value)", new)
+    assert repository.result("other.py") == FILLED
+    assert repository.report["mended"] == ["test_lib.py::test_least"]
+
+
 def test_without_evidence_nothing_is_recorded(tmp_path: Path) -> None:
     repository = Repository(tmp_path, {"model.py": MODEL, "test_model.py": TESTS})
     repository.upgrade("--no-evidence", code=1)

@@ -95,7 +95,8 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
             ),
             "test_model.py": (
                 "import torch\nimport model\n\n\ndef test_solved():\n    model.solved(torch.eye(2), torch.eye(2))\n\n\n"
-                "def test_whole():\n    assert model.whole(1) == 1.0\n\n\ndef test_other():\n    assert 1 == 2\n"
+                "def test_whole():\n    assert model.whole(1) == 1.0\n\n\ndef test_other():\n    assert 1 == 2\n\n\n"
+                "def test_about():\n    import pytest\n\n    assert pytest.approx(1, 1)\n"
             ),
         },
     )
@@ -106,6 +107,7 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
     assert solved["code"] and solved["cause"].startswith(solved["code"])
     assert "--also numpy" in failing["test_whole"]["cause"] and not failing["test_whole"]["about_torch"]
     assert failing["test_other"]["cause"].endswith("torchmigrate cannot tell whether torch is the cause")
+    assert failing["test_about"]["cause"].startswith("not about torch: pytest rejects")
     [hand] = [each for each in repository.report["by_hand"] if each["tests"]]
     assert (hand["path"], hand["line"], hand["tests"]) == ("model.py", 6, 1)
 

@@ -41,6 +41,10 @@ class Seen(NamedTuple):
         return self.what == OBJECT and self.name in _NUMBERS
 
     @property
+    def is_truth_value(self) -> bool:
+        return self.what == OBJECT and self.name == "bool"
+
+    @property
     def depth(self) -> int | None:
         """How many dimensions a tensor made of it has; None: that is not known."""
         return 0 if self.is_number else self.dimensions

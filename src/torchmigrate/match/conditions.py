@@ -11,6 +11,7 @@ from torchmigrate.catalogue.model import Condition
 from torchmigrate.evidence.kinds import OTHER
 from torchmigrate.match.context import MatchContext
 from torchmigrate.match.signature import RECEIVER, Argument, Bound, Signature
+from torchmigrate.semantics.facts.dtypes import INT
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
 from torchmigrate.semantics.model import Use
 
@@ -158,6 +159,8 @@ def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool
     once: it is asked for a finding, for which one run is enough.
     """
     if not place.kinds(node).isdisjoint(condition.values):
+        return True
+    if INT in condition.values and type(place.value(node)) in (int, bool):
         return True
     if place.seen(node, once).isdisjoint(condition.values):
         return False

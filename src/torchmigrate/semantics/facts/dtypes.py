@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
 
 TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
+INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+    [TENSOR, NUMBER, INT, INTEGER, SPARSE, "bool", "floating", "bfloat16", "complex", *INTEGERS]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -295,7 +296,9 @@ class ValueFacts:
 def _kinds_of(seen: Seen) -> frozenset[str]:
     """The kinds of something that was seen."""
     if seen.is_number:
-        return frozenset([NUMBER])
+        return frozenset([NUMBER, INT] if seen.name == "int" else [NUMBER])
+    if seen.is_truth_value:
+        return frozenset([INT])
     if seen.what != TENSOR:
         return frozenset()
     found = {TENSOR}
