@@ -131,6 +131,25 @@ def test_a_guess_may_be_about_another_function_of_a_file_that_a_test_leads_to(tm
     assert repository.report["mended"] == ["test_lib.py::test_least"]
 
 
+def test_warnings_that_no_finding_is_about_are_listed(tmp_path: Path) -> None:
+    lib = (
+        "import torch\n\n\ndef put(x, places):\n    x[places] = 0.0\n\n\n"
+        "def outer(a):\n    return torch.ger(a, a)\n"
+    )
+    test = (
+        "import lib\nimport torch\n\n\ndef test_put():\n"
+        "    lib.put(torch.zeros(1).expand(3), torch.tensor([0, 1]))\n\n\n"
+        "def test_outer():\n    lib.outer(torch.ones(2))\n"
+    )
+    repository = Repository(tmp_path, {"lib.py": lib, "test_lib.py": test})
+    repository.upgrade("--unsafe-fixes")
+    assert "torch.outer" in repository.result("lib.py")
+    [note] = [note for note in repository.report["notes"] if "torch warned" in note]
+    assert note.startswith(
+        "lib.py:5: torch warned here, and no finding is about it: UserWarning: Use of index_put_"
+    )
+
+
 def test_without_evidence_nothing_is_recorded(tmp_path: Path) -> None:
     repository = Repository(tmp_path, {"model.py": MODEL, "test_model.py": TESTS})
     repository.upgrade("--no-evidence", code=1)

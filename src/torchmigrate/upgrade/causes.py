@@ -103,6 +103,10 @@ class Places:
                         return Near(frame, finding, kind)
         return None
 
+    def names(self, path: str, line: int) -> bool:
+        """Whether a finding is about a line."""
+        return (path, line) in self._by_line
+
     def in_files(self, frames: Sequence[Frame]) -> list[tuple[str, Finding]]:
         """The changes of behavior in the files of a traceback, with their paths."""
         paths = {frame.path for frame in frames}

@@ -29,6 +29,7 @@ COMMAND = "the test command"
 _STARTS = 25  # how often a run is begun anew after a test that hung or crashed
 _COLLECTING = 600.0  # seconds without a sign of life while no test runs
 _OBSERVING = Path(__file__).with_name("observing")  # on the path of the environment
+_BY_CPP = "Triggered internally at"  # the end of what the compiled part of torch warns
 _LIBRARIES = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
 
 
@@ -286,7 +287,8 @@ def _is_of_torch(line: dict[str, Any]) -> bool:
     parts = Path(str(line["path"])).parts
     if "site-packages" in parts and parts[parts.index("site-packages") + 1] in _LIBRARIES:
         return True
-    return any(f"{name}." in line["message"] for name in _LIBRARIES) or "autocast" in line["message"]
+    words = [*(f"{name}." for name in _LIBRARIES), "autocast", _BY_CPP]
+    return any(word in line["message"] for word in words)
 
 
 def _last_line(text: str) -> str:
