@@ -212,6 +212,42 @@ def test_arguments_that_may_have_as_many_dimensions(project: Project, other: lis
     assert "broadcast" not in (project.path / "lib.py").read_text()
 
 
+@pytest.mark.parametrize(
+    ("shapes", "broadcast"),
+    [
+        (["shape:other"], True),
+        (["shape:other", "shape:same"], True),
+        (["shape:same"], False),
+        (["shape:?"], False),
+    ],
+)
+def test_arguments_of_different_shapes(project: Project, shapes: list[str], broadcast: bool) -> None:
+    seen(project, ASSERTED, assert_allclose={"0": [BATCH], "1": [BATCH], "shapes": shapes})
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    assert ("broadcast" in (project.path / "lib.py").read_text()) == broadcast
+
+
+def test_a_call_that_no_run_came_to_is_like_the_one_before(project: Project) -> None:
+    text = """\
+        from torch.testing import assert_allclose
+
+        def check(actual, expected):
+            assert_allclose(actual, 1.5)
+            assert_allclose(actual, expected)
+            assert_allclose(actual, expected + 1)
+
+        def other(actual, expected):
+            assert_allclose(actual, expected)
+        """
+    project.write("lib.py", dedent(text))
+    known = {"0": [BATCH], "1": [BATCH], "shapes": ["shape:other"]}
+    places = {"4:5 assert_allclose": {"0": [BATCH]}, "5:5 assert_allclose": known}
+    write_evidence(project, "lib.py", places)
+    project.run("check", "--fix", "--unsafe-fixes", code=0)
+    lines = (project.path / "lib.py").read_text().splitlines()
+    assert ["broadcast" in line for line in lines if "assert_close(" in line] == [False, True, True, False]
+
+
 def test_methods_of_modules_and_optimizers(project: Project) -> None:
     text = """\
         import torch

@@ -95,7 +95,8 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
             ),
             "test_model.py": (
                 "import torch\nimport model\n\n\ndef test_solved():\n    model.solved(torch.eye(2), torch.eye(2))\n\n\n"
-                "def test_whole():\n    assert model.whole(1) == 1.0\n\n\ndef test_other():\n    assert 1 == 2\n"
+                "def test_whole():\n    assert model.whole(1) == 1.0\n\n\ndef test_other():\n    assert 1 == 2\n\n\n"
+                "def test_about():\n    import pytest\n\n    assert pytest.approx(1, 1)\n"
             ),
         },
     )
@@ -106,12 +107,13 @@ def test_a_test_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: P
     assert solved["code"] and solved["cause"].startswith(solved["code"])
     assert "--also numpy" in failing["test_whole"]["cause"] and not failing["test_whole"]["about_torch"]
     assert failing["test_other"]["cause"].endswith("torchmigrate cannot tell whether torch is the cause")
+    assert failing["test_about"]["cause"].startswith("not about torch: pytest rejects")
     [hand] = [each for each in repository.report["by_hand"] if each["tests"]]
     assert (hand["path"], hand["line"], hand["tests"]) == ("model.py", 6, 1)
 
 
 def test_a_line_that_was_fixed_and_fails_as_before_is_named_with_its_fix(tmp_path: Path) -> None:
-    test = "import torch\n\n\ndef test_some():\n    torch.testing.assert_allclose(torch.ones(2), torch.ones(1))\n"
+    test = "import torch\n\n\ndef test_some():\n    torch.testing.assert_allclose(torch.ones(2), torch.zeros(2))\n"
     repository = Repository(tmp_path, {"test_some.py": test})
     repository.upgrade("--unsafe-fixes", code=1)
     assert "assert_close" in repository.result("test_some.py")
@@ -563,3 +565,53 @@ def test_what_changed_since_the_torch_that_the_project_supports(tmp_path: Path) 
         repository.upgrade()
         made = text.format("copy.deepcopy(", ")").replace("import torch\n", "import copy\n\nimport torch\n")
         assert repository.result("model.py") == (made if fixed else files["model.py"])
+
+
+FAILING = {
+    # a name that torch removed, through a module of the project
+    "modes": (
+        {"conftest.py": "import modes\n", "modes.py": "import torch\n\nMODE = torch.gels\n"},
+        ("modes.py", 3),
+    ),
+    # a warning that the project turns into an error, in a directory below
+    "warning": (
+        {
+            "pytest.ini": "[pytest]\nfilterwarnings = error\n",
+            "tests/conftest.py": "import os\n\nimport torch\n\ntorch.set_default_tensor_type(os.environ.get('X', 'torch.DoubleTensor'))\n",
+        },
+        ("tests/conftest.py", 5),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_conftest_that_fails_is_explained_by_the_line_that_it_fails_at(tmp_path: Path, name: str) -> None:
+    files, place = FAILING[name]
+    repository = Repository(tmp_path, {**files, "tests/test_some.py": "def test_some():\n    pass\n"})
+    repository.upgrade(code=1)
+    [failing] = repository.report["failing"]
+    assert failing["tests"] == ["the test command"]
+    assert (failing["path"], failing["line"], failing["about_torch"]) == (*place, True)
+    assert failing["code"] and failing["cause"].startswith(f"{failing['code']}: ")
+
+
+def test_a_conftest_that_fails_for_another_reason_is_named_with_its_line(tmp_path: Path) -> None:
+    conftest = "import torch\n\nLIMIT = int('many')\n"
+    repository = Repository(
+        tmp_path, {"conftest.py": conftest, "test_some.py": "def test_some():\n    pass\n"}
+    )
+    repository.upgrade(code=1)
+    [failing] = repository.report["failing"]
+    assert (failing["path"], failing["line"], failing["about_torch"]) == ("conftest.py", 3, False)
+    assert failing["message"].startswith("ValueError: ")
+    assert failing["cause"] == "not about torch, according to the traceback"
+
+
+def test_a_conftest_that_is_mended_gives_the_tests(tmp_path: Path) -> None:
+    conftest = "from torch._six import string_classes\n\nNAMES = string_classes\n"
+    repository = Repository(
+        tmp_path, {"tests/conftest.py": conftest, "tests/test_some.py": "def test_some():\n    pass\n"}
+    )
+    repository.upgrade()
+    assert repository.report["before"]["tests"] == {"the test command": "failed"}
+    assert repository.report["after"]["tests"] == {"tests/test_some.py::test_some": "passed"}

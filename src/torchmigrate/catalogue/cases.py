@@ -64,9 +64,9 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         if kind == "is":
             return Condition("is", _types(value, (*path, kind), words, tuple(sorted(KINDS))))
         values = _literals(value)
-        if kind == "other_dimensions":
+        if kind == "other_shape":
             words.check_parameters([value], (*path, kind), ())
-            return Condition("other-dimensions", values)
+            return Condition("other-shape", values)
         if kind == "takes":
             return Condition("takes", values)
         if kind == "not":

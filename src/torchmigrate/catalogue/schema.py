@@ -110,7 +110,7 @@ _CONDITIONS = _mapping(
                 "items": {"type": "string", "minLength": 1, "allowed": "a string"},
                 "allowed": "a string or a list of strings",
             },
-            "other_dimensions": _PARAMETER,
+            "other_shape": _PARAMETER,
             "takes": {"type": "integer", "minimum": 0, "allowed": "a number of parameters"},
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
         },
@@ -118,7 +118,7 @@ _CONDITIONS = _mapping(
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, positional, object, literal, any, or one "
         "of {type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, {name: [...]}, "
-        "{call: [...]}, {is: [...]}, {other_dimensions: ...}, {takes: ...}, {value: ...}",
+        "{call: [...]}, {is: [...]}, {other_shape: ...}, {takes: ...}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )

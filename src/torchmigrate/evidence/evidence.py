@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MOST = 16 * MEGABYTE  # bytes of a file with evidence
-RECEIVER = "receiver"
+RECEIVER, SHAPES = "receiver", "shapes"
 _ANY = "*"  # so many kinds that nothing is known
 _GONE = "gone"
 
@@ -158,6 +158,34 @@ def _rows_of_statements(source: Source, spans: Sequence[tuple[int, int]]) -> set
         if not wanted.isdisjoint(lines):
             rows.update(lines)
     return rows
+
+
+class Warned(Struct, frozen=True, order=True):
+    """A warning that a line led to. path: relative to the project; text: without values of the user."""
+
+    path: str
+    line: int
+    text: str
+
+
+def warnings_in(data: bytes, root: Path) -> list[Warned]:
+    """The warnings of torch in a recording, of files that are as they were; nothing in what is none."""
+    import hashlib
+    import json
+
+    found = []
+    try:
+        for name, entry in json.loads(data)["files"].items():
+            lines = entry.get("warnings", {}).items()
+            if (
+                not lines
+                or hashlib.sha256(read(root / name, MOST, within=root)).hexdigest() != entry["sha256"]
+            ):
+                continue
+            found += [Warned(name, int(line), str(text)) for line, texts in lines for text in texts]
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, UnreadableError):
+        return []
+    return sorted(found)
 
 
 def problem_with(path: Path) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-TENSOR, ARRAY, OBJECT = "tensor", "array", "object"
+TENSOR, ARRAY, OBJECT, SHAPE = "tensor", "array", "object", "shape"
+SAME, OTHER = "same", "other"  # as the shape of the argument before
 _NUMBERS = frozenset(["int", "float", "complex"])
 _NONE = "NoneType"
 _DIGITS = 3  # of a number of dimensions
@@ -13,11 +14,13 @@ _DIGITS = 3  # of a number of dimensions
 class Seen(Struct, frozen=True):
     """One kind of object that was seen at a place.
 
-    what: "tensor", "array" (of NumPy), "import" (a module), "class" or "object".
+    what: "tensor", "array" (of NumPy), "import" (a module), "class", "object", or "shape", which says how the
+        shapes of two arguments are related.
     dtype: of a tensor, such as "float32"; "" where it is not known, as of subclasses.
     dimensions: how many a tensor or an array has; None: not known.
     layout: of a tensor, such as "strided".
-    name: the class of an object, what is imported, the class itself; of a tensor that of a subclass.
+    name: the class of an object, what is imported, the class itself; of a tensor that of a subclass; of a
+        shape "same" or "other".
     base: the class of a library that the class of an object is, or is derived from.
     """
 
@@ -36,6 +39,10 @@ class Seen(Struct, frozen=True):
     def is_number(self) -> bool:
         """Whether it is a number of Python; a truth value is none."""
         return self.what == OBJECT and self.name in _NUMBERS
+
+    @property
+    def is_truth_value(self) -> bool:
+        return self.what == OBJECT and self.name == "bool"
 
     @property
     def depth(self) -> int | None:
@@ -57,6 +64,8 @@ def parse(text: str) -> Seen | None:
     if what == ARRAY and len(parts) == 2:
         known = parts[1].isdecimal() and len(parts[1]) <= _DIGITS
         return Seen(what, parts[0], int(parts[1]) if known else None)
+    if what == SHAPE and rest in (SAME, OTHER):
+        return Seen(what, name=rest)
     if what in ("import", "class") and len(parts) == 1:
         return Seen(what, name=rest)
     if what == OBJECT and len(parts) in (1, 2):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
 from torchmigrate.catalogue.model import Condition
+from torchmigrate.evidence.kinds import OTHER
 from torchmigrate.match.context import MatchContext
 from torchmigrate.match.signature import RECEIVER, Argument, Bound, Signature
+from torchmigrate.semantics.facts.dtypes import INT
 from torchmigrate.semantics.facts.file_facts import NOT_CONSTANT
+from torchmigrate.semantics.model import Use
 from torchmigrate.source.trees import walk
 
 _TYPES: dict[type, str] = {
@@ -124,7 +127,7 @@ def holds(
         return called is not None and called in condition.values
     if condition.kind == "is":
         return state == "given" and _is(node, condition, place, once=finding)
-    if condition.kind == "other-dimensions":
+    if condition.kind == "other-shape":
         return state == "given" and _differs(node, given.expression(str(condition.values[0])), place)
     if condition.kind == "keys":
         return not _keys(node).isdisjoint(condition.values)
@@ -158,6 +161,8 @@ def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool
     """
     if not place.kinds(node).isdisjoint(condition.values):
         return True
+    if INT in condition.values and type(place.value(node)) in (int, bool):
+        return True
     if place.seen(node, once).isdisjoint(condition.values):
         return False
     if once:
@@ -168,14 +173,35 @@ def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool
 
 
 def _differs(node: ast.expr, other: ast.expr | None, place: MatchContext) -> bool:
-    """Whether two expressions had different numbers of dimensions in every run that was recorded."""
-    if other is None:
+    """Whether the arguments of a call had different shapes in a run that was recorded.
+
+    That is known of the first two; of others the numbers of dimensions are, which must differ in every run.
+    Where they did in a call of the same function before, that may have ended a run which did not come to this
+    one.
+    """
+    if other is None or not place.recorded:
         return False
+    told = place.shapes(place.use.node)
     one, two = place.depths(node), place.depths(other)
-    if not one or not two or None in one | two or not one.isdisjoint(two):
-        return False
-    place.use.seen_for_fix = True
-    return True
+    differs = OTHER in told
+    if not told and one and two and None not in one | two:
+        differs = one.isdisjoint(two)
+    if not differs and (told or not one | two):
+        differs = any(OTHER in place.shapes(call.func) for call in _calls_before(place.use))
+    if differs:
+        place.use.seen_for_fix = True
+    return differs
+
+
+def _calls_before(use: Use) -> Iterator[ast.Call]:
+    """The calls of the same function that are statements before that of a use in its block."""
+    wanted = ast.dump(use.node)
+    for statement in use.block:
+        if statement is use.statement:
+            return
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and ast.dump(call.func) == wanted:
+            yield call
 
 
 def _keys(node: ast.expr) -> set[object]:

@@ -36,7 +36,10 @@ class MatchContext(Struct):
     unused: whether nothing reads what is assigned to this target.
     kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
     seen: the same by what was seen in every run, or in one of them.
+    recorded: whether anything of the file was recorded.
     depths: how many dimensions it had in the runs that were recorded; None: not known of one.
+    shapes: whether the first two arguments of a function that is called there had the same shape in the runs
+        that were recorded, or another one; both, or nothing, are possible.
     """
 
     use: Use
@@ -49,7 +52,9 @@ class MatchContext(Struct):
     unused: Callable[[ast.Name], bool]
     kinds: Callable[[ast.expr], frozenset[str]]
     seen: Callable[[ast.expr, bool], frozenset[str]] = lambda node, once: frozenset()
+    recorded: bool = False
     depths: Callable[[ast.expr], frozenset[int | None]] = lambda node: frozenset()
+    shapes: Callable[[ast.AST], frozenset[str]] = lambda node: frozenset()
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Offsets of an expression, keyword argument or statement; parentheses around it left out."""

@@ -514,5 +514,7 @@ def make_place(
         unused=lambda target: around.unused(target, use.scope),
         kinds=lambda node: kinds.of(node, use.scope),
         seen=lambda node, once: kinds.seen(node, once=once),
+        recorded=bool(kinds.names.seen),
         depths=kinds.depths,
+        shapes=kinds.shapes,
     )

@@ -37,6 +37,7 @@ _SAID = {
 }
 _NUMPY = pattern(r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)")
 _MOVED = pattern(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute")
+_APPROX = pattern(r"approx\(\) is not supported in a boolean context")
 _PYTHON2 = pattern(r"Missing parentheses in call to 'print'|name '(?:unicode|xrange|raw_input|basestring)'")
 
 
@@ -99,6 +100,19 @@ class Places:
                     if path == frame.path and around[0] <= row <= around[1] and changed:
                         return Near(frame, finding, kind)
         return None
+
+    def names(self, path: str, line: int) -> bool:
+        """Whether a finding is about a line."""
+        return (path, line) in self._by_line
+
+    def in_files(self, frames: Sequence[Frame]) -> list[tuple[str, Finding]]:
+        """The changes of behavior in the files of a traceback, with their paths."""
+        paths = {frame.path for frame in frames}
+        return [
+            (path, finding)
+            for path, _, finding, _ in self._found
+            if path in paths and finding.timeline is not None and finding.timeline.changed is not None
+        ]
 
     def _around(self, frame: Frame, kind: str) -> tuple[int, int] | None:
         """First and last line of the smallest function or class that a frame is in; None: it is in none."""
@@ -194,6 +208,8 @@ def _cause(
         return "not about torch: Python moved this name; `--also python` fixes such imports", False
     if _PYTHON2.search(result.message):
         return "not about torch: this is Python 2 code; `--also python2` converts most of it", False
+    if _APPROX.search(result.message):
+        return "not about torch: pytest rejects `assert approx(a, b)`; write `assert a == approx(b)`", False
     if near is not None:
         return f"possibly {near.finding.code}, in the same {near.kind}: {near.finding.message}", True
     inner = result.frames[-1].path if result.frames else ""

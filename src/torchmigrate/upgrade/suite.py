@@ -30,6 +30,7 @@ COMMAND = "the test command"
 _STARTS = 25  # how often a run is begun anew after a test that hung or crashed
 _COLLECTING = 600.0  # seconds without a sign of life while no test runs
 _OBSERVING = Path(__file__).with_name("observing")  # on the path of the environment
+_BY_CPP = "Triggered internally at"  # the end of what the compiled part of torch warns
 _LIBRARIES = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
 
 
@@ -119,6 +120,7 @@ class Suite:
         started = time.monotonic()
         found = TestRun(collected=False)
         wanted = None if only is None or COMMAND in only else sorted(only)
+        self._stopped: Result | None = None
         for attempt in range(_STARTS):
             lines, code = self._once(wanted, sorted(found.results), f"outcomes-{attempt}.jsonl")
             ended_by = self._read(lines, found, code)
@@ -126,7 +128,10 @@ class Suite:
                 break
         else:
             found.trouble = f"tests hung or crashed {_STARTS} times: the remaining tests did not run"
-        if not found.collected:
+        if code and self._stopped is not None:
+            found.collected = bool(found.results)
+            found.results[COMMAND] = self._stopped
+        elif not found.collected:
             outcome = Outcome.PASSED if code == 0 else Outcome.FAILED
             said = (
                 "" if code == 0 else f"exit code {code}: {_last_line(tail(self.space.log, self._log_start))}"
@@ -180,6 +185,9 @@ class Suite:
         finished = False
         for line in lines:
             kind, name = line.get("kind"), line.get("id")
+            if kind == "stopped":  # an error that is none of a test or of a file with tests
+                self._stopped = Result(Outcome.FAILED, line["message"], self._frames(line["frames"]))
+                continue
             found.collected = True
             if kind == "start":
                 running.append(name)
@@ -280,7 +288,8 @@ def _is_of_torch(line: dict[str, Any]) -> bool:
     parts = Path(str(line["path"])).parts
     if "site-packages" in parts and parts[parts.index("site-packages") + 1] in _LIBRARIES:
         return True
-    return any(f"{name}." in line["message"] for name in _LIBRARIES) or "autocast" in line["message"]
+    words = [*(f"{name}." for name in _LIBRARIES), "autocast", _BY_CPP]
+    return any(word in line["message"] for word in words)
 
 
 def _last_line(text: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, convert, to_builtins
 
+from torchmigrate.evidence.evidence import warnings_in
+from torchmigrate.patterns import pattern
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
 from torchmigrate.upgrade import smoke
@@ -33,6 +36,10 @@ from torchmigrate.upgrade.workspace import Workspace
 from torchmigrate.versions.releases import Version, show_version
 
 _ROUNDS = 40  # how often something is taken back before all is
+_SAMPLE = 40  # tests with which a guess is tried, each for another reason that they fail for
+_MOST_WARNINGS = 20  # of different texts
+_MOST_TEXT = 160  # characters of one
+_OF_CHANGE = pattern(r"deprecat|removed|no longer|in favou?r of|future|will be", re.IGNORECASE)
 _STAGES = 3  # how often more fixes are made by what the tests show once they get further
 PYTEST = "pytest -q"
 
@@ -199,27 +206,75 @@ class Upgrade:
             tried |= guessed
             codes = sorted({code for code, _ in guessed})
             self._say(f"trying what only may be the cause of failures: {', '.join(codes)}")
-            paths = {code: sorted(path for each, path in guessed if each == code) for code in codes}
-            self._keep_excluded(start, final)
-            more, then = self._verified(self._fixer(unsafe=True, guessed=paths), after, final)
-            if mended(after, then):
-                made, after, start = made + more, then, final
-            elif more:
+            made, after, start = self._tried(self._guessing(guessed), made, after, start)
+        return self._guessed_beside(made, after, start, tried)
+
+    def _guessed_beside(
+        self, made: list[Applied], after: TestRun, start: str, tried: set[tuple[str, str]]
+    ) -> tuple[list[Applied], TestRun]:
+        """The same of what they find elsewhere in these files, rule by rule, first with a few tests."""
+        final = made[-1].commit if made else self.space.base
+        if not self.space.evidence_of(
+            final
+        ):  # what was recorded before still holds for files that did not change
+            self.space.restore_evidence(start)
+            self.space.keep_evidence(final)
+        guessed = self._guesses_at(after, final, whole_files=True) - tried
+        for code in sorted({code for code, _ in guessed}):
+            final = made[-1].commit if made else self.space.base
+            fixer = self._guessing({each for each in guessed if each[0] == code})
+            self._say(f"trying what may be the cause elsewhere in the files of failures: {code}")
+            steps = fixer.make(final, {})
+            failing = Places(self.space.tree, {}).failing(after)
+            some = [each.tests[0] for each in failing][:_SAMPLE]
+            then = self.suite.run(steps[-1].commit, some) if steps and some else None
+            if then is not None and then.passed:
+                made, after, start = self._tried(fixer, made, after, start)
+            else:
                 self._say("  reverted: no test passes that did not")
         return made, after
 
-    def _guesses_at(self, run: TestRun, commit: str) -> set[tuple[str, str]]:
-        """The rules that only guess and have a fix where failing tests lead to: codes and files."""
+    def _guessing(self, guessed: set[tuple[str, str]]) -> Fixer:
+        """What makes the fixes of some rules, each in some files."""
+        codes = {code for code, _ in guessed}
+        paths = {code: sorted(path for each, path in guessed if each == code) for code in sorted(codes)}
+        return self._fixer(unsafe=True, guessed=paths)
+
+    def _tried(
+        self, fixer: Fixer, made: list[Applied], after: TestRun, start: str
+    ) -> tuple[list[Applied], TestRun, str]:
+        """What was made, with more fixes if they mend a test; the tests, and where the last fixes begin."""
+        final = made[-1].commit if made else self.space.base
+        self._keep_excluded(start, final)
+        more, then = self._verified(fixer, after, final)
+        if mended(after, then):
+            return made + more, then, final
+        if more:
+            self._say("  reverted: no test passes that did not")
+        return made, after, start
+
+    def _guesses_at(self, run: TestRun, commit: str, *, whole_files: bool = False) -> set[tuple[str, str]]:
+        """The rules that only guess and have a fix where failing tests lead to: codes and files.
+
+        whole_files: anywhere in the files that they lead to.
+        """
         found: set[tuple[str, str]] = set()
         if run.bad:
             self.space.go_to(commit)
+            if whole_files:
+                self.space.restore_evidence(commit)
             places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
             for name in run.bad:
                 frames = run.results[name].frames
-                near = None
-                at = places.at(frames) or ((near := places.near(frames)) and (near.frame, near.finding))
-                if at and at[1].code in self.fixer.guesses and at[1].fix is not None:
-                    found.add((at[1].code, at[0].path))
+                if whole_files:
+                    led = places.in_files(frames)
+                else:
+                    near = None
+                    at = places.at(frames) or ((near := places.near(frames)) and (near.frame, near.finding))
+                    led = [(at[0].path, at[1])] if at else []
+                for path, finding in led:
+                    if finding.code in self.fixer.guesses and finding.fix is not None:
+                        found.add((finding.code, path))
         return found
 
     def _recorded_again(self, before: TestRun, after: TestRun, commit: str) -> bool:
@@ -331,6 +386,7 @@ class Upgrade:
         notes += [
             f"{problem.path.relative_to(self.space.tree)}: {problem.reason}" for problem in looked.problems
         ]
+        notes += self._warned(after, final, places)
         return Report(
             project=self.request.path.resolve().name,
             target=self.request.to,
@@ -354,6 +410,24 @@ class Upgrade:
             diffs={step.commit: self.space.git.run("show", "--format=", step.commit) for step in steps},
             seconds=self.clock.elapsed,
         )
+
+    def _warned(self, after: TestRun, final: str, places: Places) -> Iterator[str]:
+        """Where torch said while the tests ran that something changes, and no finding says what."""
+        told: dict[tuple[str, int], str] = {}
+        data = self.space.evidence_of(final) or self.space.evidence_of(self.space.base)
+        for seen in warnings_in(data, self.space.tree):  # also of what torch's own lines warned
+            told[seen.path, seen.line] = seen.text
+        for each in after.warnings:
+            if not Path(each.path).is_absolute():
+                text = " ".join(each.message.partition("(Triggered internally")[0].split())
+                told[each.path, each.line] = f"{each.category}: {text[:_MOST_TEXT]}"
+        found: dict[str, list[str]] = {}
+        for (path, line), text in sorted(told.items()):
+            if _OF_CHANGE.search(text) and not places.names(path, line):
+                found.setdefault(text, []).append(f"{path}:{line}")
+        for text, lines in list(found.items())[:_MOST_WARNINGS]:
+            more = f" (and {plural(len(lines) - 1, 'more line')})" if len(lines) > 1 else ""
+            yield f"{lines[0]}: torch warned here, and no finding is about it{more}: {text}"
 
     def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> Group | None:
         """The group of which a commit wrote a line."""

@@ -1,4 +1,4 @@
-"""TM401, TM403 to TM405, TM408: classes that derive from one of torch, and no longer fit what that expects.
+"""TM401, TM405, TM408: classes that derive from one of torch, and no longer fit what that expects.
 
 What a base class sets and reads changed: a constructor must be called, an attribute became read-only, another
 has to be there. What it calls is the matter of `overrides`.
@@ -31,7 +31,6 @@ _NEEDS_CONSTRUCTOR = {
 _STEPS = ("step", "zero_grad")
 _NEEDS_ANYWAY = "param_groups"  # without this, they have never worked
 _LOOKUPS = ("__getattr__", "__getattribute__")  # that may find it in another object
-_PARTS = ("_call", "_inverse", "log_abs_det_jacobian")  # of a transform
 
 Span = tuple[int, int]
 
@@ -155,27 +154,6 @@ def _last(method: Method | None) -> list[ast.stmt]:
     return method.body[-1:] if method is not None else []
 
 
-def _read_only(item: Subclass, file: FileContext) -> Iterator[Span]:
-    """`self.event_dim = ...`, which is a property of the base."""
-    if item.sole and not any(_binds(node, "event_dim") for node in item.node.body):
-        for node in item.stores("event_dim"):
-            yield file.source.span(node)
-
-
-def _binds(node: ast.stmt, name: str) -> bool:
-    if isinstance(node, (Method, ast.ClassDef)):
-        return node.name == name
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
-
-
-def _without_domain(item: Subclass, file: FileContext) -> Iterator[Span]:
-    """A transform that does not say between what it leads."""
-    said = item.defines("domain") and item.defines("codomain")
-    if item.sole and any(map(item.method, _PARTS)) and not said:
-        yield name_span(file.source, item.node)
-
-
 def _without_constraints(item: Subclass, file: FileContext) -> Iterator[Span]:
     """A distribution that hands on to the constructor, and does not say what its arguments may be."""
     method = item.method(_INIT)
@@ -206,8 +184,6 @@ def _unwrapped(item: Subclass, file: FileContext) -> Iterator[Span]:
 
 _LOOK: dict[str, Callable[[Subclass, FileContext], Iterator[Span]]] = {
     "constructor-not-called": _constructor,
-    "transform-event-dim": _read_only,
-    "transform-domain": _without_domain,
     "distribution-arg-constraints": _without_constraints,
     "tensor-subclass-wrapping": _unwrapped,
 }

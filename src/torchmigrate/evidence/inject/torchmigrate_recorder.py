@@ -9,7 +9,8 @@ a))`, where `seen` gives back the same object. pytest rewrites asserts in the sa
 same objects, `hasattr` of a name that is gone is false, exceptions are the program's own, and what reads the
 source (`torch.jit.script`, `inspect`) sees the source. No compiled file is written, and none is read.
 
-Only kinds are kept: classes, dtypes, numbers of dimensions, layouts; no value, no size, no text of the user.
+Only kinds are kept: classes, dtypes, numbers of dimensions, layouts, and whether the first two arguments of a
+call have the same shape; no value, no size, no text of the user.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     Where = tuple[int, int]  # a line, and a column in bytes
     New = Callable[[int, int, str, str], int]
-    Seen = Callable[[int, Any], Any]
+    Seen = Callable[..., Any]  # (place, value, pair)
 
 VERSION = 1
 DIRECTORY = ".torchmigrate"
@@ -43,6 +44,7 @@ MOST_KINDS = 24  # at one place; of more nothing is known
 ANY = "*"  # stands for them
 MOST_BYTES = 16 * 1024 * 1024  # of a file that is merged
 MOST_WARNINGS = 8  # at one line
+SHAPES = "shapes"  # the slot that says whether the first two arguments have the same shape
 _SEEN = "__torchmigrate_seen__"
 _EVERY = 30.0  # seconds between what is written while the program runs
 _LIBRARIES = frozenset(["torch", "torchvision", "torchaudio", "torchtext", "functorch", "apex"])
@@ -126,12 +128,16 @@ class _Places:
                 where, name = (function.lineno, function.col_offset), function.id
         else:
             node.func = self._visit(function)
+        pair: int | None = None
+        if where is not None and _is_pair(node.args):
+            pair = self.new(where[0], where[1], name, SHAPES)
         slots = True  # arguments are counted up to a star
         for index, argument in enumerate(node.args):
             slots = slots and not isinstance(argument, ast.Starred)
             new = self._visit(argument)
             if where is not None and slots and isinstance(new, _RECORDED_ARGUMENTS):
-                new = self._around(new, (where, name), str(index))
+                compared = None if pair is None or index > 1 else pair if index else ~pair
+                new = self._around(new, (where, name), str(index), compared)
             node.args[index] = new
         for keyword in node.keywords:
             new = self._visit(keyword.value)
@@ -165,14 +171,23 @@ class _Places:
             return node.end_lineno, end - len(node.attr.encode("utf-8"))
         return self.tokens.get(node)  # Python 3.7
 
-    def _around(self, value: ast.expr, place: tuple[Where, str], slot: str) -> ast.Call:
+    def _around(
+        self, value: ast.expr, place: tuple[Where, str], slot: str, pair: int | None = None
+    ) -> ast.Call:
         self.count += 1
         (line, column), name = place
         number = self.new(line, column, name, slot)
         call = ast.Call(func=ast.Name(id=_SEEN, ctx=ast.Load()), args=[_constant(number), value], keywords=[])
-        for new in (call, call.func, call.args[0]):
+        if pair is not None:
+            call.args.append(_constant(pair))
+        for new in (call, call.func, call.args[0], *call.args[2:]):
             ast.copy_location(new, value)
         return call
+
+
+def _is_pair(arguments: list[ast.expr]) -> bool:
+    """Whether the first two arguments of a call are both recorded."""
+    return len(arguments) > 1 and all(isinstance(each, _RECORDED_ARGUMENTS) for each in arguments[:2])
 
 
 def _constant(number: int) -> ast.expr:
@@ -243,6 +258,7 @@ class Recorder:
         self.files: dict[str, str] = {}  # path relative to the root -> hash of its bytes
         self.lines: dict[str, list[bytes]] = {}  # the same -> the bytes of its lines
         self.warnings: dict[tuple[str, int], set[str]] = {}  # (file, line) -> texts
+        self.shapes: dict[tuple[int, int], Any] = {}  # (thread, place) -> that of a first argument
         self.special: dict[type, Callable[[Any], Any]] = {}  # class -> what tells its objects apart
         self.lock = threading.RLock()
         self.process = os.getpid()
@@ -317,10 +333,12 @@ class Recorder:
 
         is_compiling: whether `torch.compile` is reading the program, which then sees nothing of it.
         """
-        known, special, slowly = self.known, self.special, self._new
+        known, special, slowly, compare = self.known, self.special, self._new, self._compare
 
-        def seen(place: int, value: Any) -> Any:
+        def seen(place: int, value: Any, pair: int | None = None) -> Any:
             try:
+                if pair is not None:
+                    compare(pair, value)
                 kind = type(value)
                 key: Any = kind
                 if kind in special:
@@ -335,10 +353,10 @@ class Recorder:
         if is_compiling is None:
             return seen
 
-        def seen_unless_compiling(place: int, value: Any) -> Any:
+        def seen_unless_compiling(place: int, value: Any, pair: int | None = None) -> Any:
             if is_compiling():
                 return value
-            return seen(place, value)
+            return seen(place, value, pair)
 
         return seen_unless_compiling
 
@@ -361,6 +379,21 @@ class Recorder:
             self.changed = True
             if time.time() - self.written > _EVERY:
                 self.write()
+
+    def _compare(self, pair: int, value: Any) -> None:
+        """Keep the shape of a first argument (of ~pair), or compare that of a second one with it."""
+        shape, thread = _shape(value), threading.get_ident()
+        if pair < 0:
+            self.shapes[thread, ~pair] = shape
+            return
+        first = self.shapes.pop((thread, pair), None)
+        if first is None or shape is None:
+            return
+        said = "shape:same" if first == shape else "shape:other"
+        if said not in self.kinds[pair]:
+            with self.lock:
+                self.kinds[pair].add(said)
+                self.changed = True
 
     def _what_tells(self, kind: type) -> Callable[[Any], Any] | None:
         """What tells the objects of a class apart; None: they are all the same to us."""
@@ -468,6 +501,23 @@ def _tensor_key(torch: Any, kind: type) -> Callable[[Any], Any]:
 def _is_plain(torch: Any, kind: type) -> bool:
     """Whether the properties of a tensor are torch's own; a subclass may compute them."""
     return kind is torch.Tensor or kind is getattr(getattr(torch, "nn", None), "Parameter", None)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a tensor, an array or a number; None: it has none, or to ask would be noticed."""
+    kind = type(value)
+    if kind in (int, float, complex):
+        return ()
+    if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+        return tuple(value.shape)
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not _is_plain(torch, kind):
+        return None
+    tracing: Any = getattr(torch._C, "_get_tracing_state", None)
+    modes: Any = getattr(torch._C, "_len_torch_function_stack", None)
+    if (tracing is not None and tracing() is not None) or (modes is not None and modes()):
+        return None
+    return tuple(value.shape)
 
 
 def _described(value: Any, kind: type) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeGuard
 
+from torchmigrate.evidence.kinds import SHAPE
 from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import Variables, is_sparse
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
 
 TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
+INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INTEGER, SPARSE, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+    [TENSOR, NUMBER, INT, INTEGER, SPARSE, "bool", "floating", "bfloat16", "complex", *INTEGERS]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -127,6 +129,11 @@ class ValueFacts:
     def depths(self, node: ast.expr) -> frozenset[int | None]:
         """How many dimensions an expression had in the runs that were recorded; None: not known of one."""
         return frozenset(seen.depth for seen in self.names.seen.get(id(node), ()))
+
+    def shapes(self, function: ast.AST) -> frozenset[str]:
+        """Whether the first two arguments had the same shape, or another, wherever `function` was called."""
+        seen = self.names.seen.get(id(function), ())
+        return frozenset(each.name for each in seen if each.what == SHAPE)
 
     def is_tensor(self, node: ast.expr) -> bool:
         return level(self.names.values.get(id(node), UNKNOWN)) == SURE
@@ -289,7 +296,9 @@ class ValueFacts:
 def _kinds_of(seen: Seen) -> frozenset[str]:
     """The kinds of something that was seen."""
     if seen.is_number:
-        return frozenset([NUMBER])
+        return frozenset([NUMBER, INT] if seen.name == "int" else [NUMBER])
+    if seen.is_truth_value:
+        return frozenset([INT])
     if seen.what != TENSOR:
         return frozenset()
     found = {TENSOR}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.evidence.evidence import RECEIVER, SeenPlaces, Slots
+from torchmigrate.evidence.evidence import RECEIVER, SHAPES, SeenPlaces, Slots
 from torchmigrate.evidence.kinds import OBJECT, TENSOR, Seen
 from torchmigrate.semantics.model import REFERENCE, Instance, Role, Value
 from torchmigrate.semantics.public_names import public_name
@@ -68,6 +68,8 @@ class SeenChains(Chains):
             known[id(node.value)] = slots[RECEIVER]
         if call is None:
             return
+        if node is call.func and slots.get(SHAPES):
+            known[id(node)] = slots[SHAPES]
         for number, argument in enumerate(call.args):
             if isinstance(argument, ast.Starred):
                 break

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,7 +40,10 @@ class _Observer:
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
             message, frames = _error(report)
-            write(kind="unloaded", id=report.nodeid, message=message, frames=frames)
+            if report.nodeid:
+                write(kind="unloaded", id=report.nodeid, message=message, frames=frames)
+            else:  # pytest itself, as pytest 7 says of a conftest.py in a directory below
+                write(kind="stopped", message=message, frames=frames)
 
     def pytest_runtest_logstart(self, nodeid: str, location: object) -> None:
         write(kind="start", id=nodeid)
@@ -75,6 +80,9 @@ class _Observer:
             self.warned.add(key)
             write(kind="warning", category=key[0], message=key[1], path=key[2], line=key[3])
 
+    def pytest_internalerror(self, excrepr: object, excinfo: Any) -> None:
+        _tell_stopped(excinfo.value)
+
     def pytest_sessionfinish(self, session: object, exitstatus: int) -> None:
         write(kind="finished", code=int(exitstatus))
 
@@ -88,8 +96,8 @@ def _error(report: Any) -> tuple[str, list[list[Any]]]:
     if crash is not None:
         message = str(crash.message)
     chain = [part[0] for part in getattr(whole, "chain", ())] or [getattr(whole, "reprtraceback", None)]
-    for traceback in chain:
-        for entry in getattr(traceback, "reprentries", ()):
+    for part in chain:
+        for entry in getattr(part, "reprentries", ()):
             place = getattr(entry, "reprfileloc", None)
             if place is not None:
                 frames.append([str(place.path), int(place.lineno)])
@@ -101,6 +109,31 @@ def _error(report: Any) -> tuple[str, list[list[Any]]]:
         said = re.findall(r"^E   +(\S.*)$", text, re.MULTILINE)
         message = message or (said[-1] if said else text[-MOST:])
     return message[:MOST], frames[-FRAMES:]
+
+
+def _tell_stopped(error: BaseException) -> None:
+    """Tell an error that ends pytest itself, such as that of a conftest.py that cannot be imported."""
+    inner = getattr(error, "cause", None) or getattr(error, "excinfo", None)
+    if isinstance(inner, tuple):  # before pytest 8, of sys.exc_info()
+        inner = inner[1]
+    if isinstance(inner, BaseException):
+        error = inner
+    if isinstance(error, (pytest.UsageError, KeyboardInterrupt)):
+        return  # nothing of the project
+    frames: list[list[Any]] = [
+        [frame.filename, frame.lineno or 0] for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    if isinstance(error, SyntaxError) and error.filename:
+        frames.append([error.filename, error.lineno or 0])
+    message = "".join(traceback.format_exception_only(type(error), error)).strip()
+    write(kind="stopped", message=message[:MOST], frames=frames[-FRAMES:])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests(early_config: Any, parser: object, args: object) -> Iterator[None]:
+    outcome: Any = yield
+    if FILE and _INNER not in os.environ and outcome.excinfo is not None:
+        _tell_stopped(outcome.excinfo[1])
 
 
 def pytest_configure(config: Any) -> None:
