@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from torchmigrate.config.settings import ConfigError, Layer
@@ -53,7 +53,8 @@ ApplicabilityName = Literal["safe", "unsafe", "display"]
 AnyPath = str | PathLike[str]
 
 
-class Edit(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Edit:
     """Replace what is between two places by `content`.
 
     cell: of a notebook, 1-based. Rows are those of the cell, if there is one. Rows and columns are 1-based,
@@ -68,7 +69,8 @@ class Edit(Struct, frozen=True):
     cell: int | None = None
 
 
-class Fix(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Fix:
     """All edits of one rewrite: they are made together or not at all.
 
     applicability: "safe" has the same results on every release from the minimum to the target; "unsafe" may
@@ -81,7 +83,8 @@ class Fix(Struct, frozen=True):
     edits: tuple[Edit, ...]
 
 
-class Finding(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Finding:
     """One outdated place. Rows and columns are as in `Edit`.
 
     code, name: of the rule. path: of the file; None: the text has none. symbol: the qualified name that was
@@ -105,7 +108,8 @@ class Finding(Struct, frozen=True):
     unsafe_fix: Fix | None = None
 
 
-class Problem(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """What could not be checked. kind: "invalid-syntax", "io-error" or "not-done"."""
 
     kind: str
@@ -115,14 +119,16 @@ class Problem(Struct, frozen=True):
     cell: int | None = None
 
 
-class Report(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Report:
     """What was found, in order of path and place, and what could not be checked."""
 
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
-class FixedText(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class FixedText:
     """A text after fixes.
 
     fixed: how many fixes of each rule were made. report: what is left, in the new text.
@@ -133,7 +139,8 @@ class FixedText(Struct, frozen=True):
     report: Report = field(default_factory=Report)
 
 
-class UpgradePlan(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class UpgradePlan:
     """What every release up to the target would break.
 
     Releases are text such as "2.6"; None: unknown. runs: the first and the last release on which the code

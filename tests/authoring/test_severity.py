@@ -80,6 +80,6 @@ if HAS_TORCH:
         status, _, release = text.partition(": ")
         releases = dict.fromkeys(("outdated", "deprecated", "changed", "removed"))
         rule = replace(item.rule, **{**releases, status: release.strip('"')}, opt_in=False)
-        monkeypatch.setattr(check, "loaded_rules", lambda: [replace(item, rule=rule)])
+        monkeypatch.setattr(check, "loaded_rules", lambda: [item._replace(rule=rule)])
         monkeypatch.setattr(check, "reason", lambda *_: None)
         assert problem in {verdict.problem for verdict in check.verdicts()}

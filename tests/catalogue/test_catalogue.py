@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from torchmigrate.authoring.examples import check_rule
 from torchmigrate.catalogue import compiled, store
 from torchmigrate.catalogue.builtin import RULES
-from torchmigrate.catalogue.compiled_file import StaleError, pack, unpack
+from torchmigrate.catalogue.compiled_file import RuleName, StaleError, pack, unpack
 from torchmigrate.catalogue.examples import CLEAN, FIX, REPORT_ONLY
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import load_directory, load_file
@@ -587,7 +587,7 @@ def test_compiling_loses_nothing(own: list[Rule]) -> None:
     assert compiled.dump(catalogue.rules, "a b", [code]) == data
     file = unpack(data)
     assert file.made_from == "a b"
-    assert file.names == tuple((rule.code, rule.name, rule.opt_in) for rule in [*own, code])
+    assert file.names == tuple(RuleName(rule.code, rule.name, rule.opt_in) for rule in [*own, code])
 
 
 def test_compiling_keeps_every_kind_of_field(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from torchmigrate.catalogue.convert import read_rule
 from torchmigrate.catalogue.examples import Example, check_kinds, read_examples
@@ -35,7 +34,7 @@ EXAMPLE_NAMES = {
 }
 
 
-class LoadedRule(Struct, frozen=True):
+class LoadedRule(NamedTuple):
     """A rule and its examples."""
 
     rule: Rule
