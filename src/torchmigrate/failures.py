@@ -74,5 +74,9 @@ class _Caught(AbstractContextManager[None]):
             return False
         if isinstance(error, RecursionError) and not has_room():
             return False  # the file is begun again, with more
+        from torchmigrate.files.signals import interrupt_in  # of no use to a run in which nothing fails
+
+        if (interrupt := interrupt_in(error)) is not None:
+            raise interrupt
         self.failures.failed(self.code, self.lost, error, self.offset)
         return True

@@ -329,3 +329,21 @@ def test_problems_travel(tmp_path: Path) -> None:
 
 def failed(path: Path) -> FileResult:
     return FileResult(path, problems=[Problem(path, "why", 3)])
+
+
+class Interrupting:
+    """An attribute for which a Ctrl-C comes while its class is made."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        raise KeyboardInterrupt
+
+
+def job_that_makes_a_class(path: Path) -> FileResult:
+    type("Made", (), {"attribute": Interrupting()})
+    return FileResult(path)
+
+
+def test_an_interrupt_while_a_class_is_made_ends_the_run() -> None:
+    # Before Python 3.12, it becomes a RuntimeError.
+    with pytest.raises(KeyboardInterrupt):
+        runner.attempt(job_that_makes_a_class, Path("a.py"))

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         prepare()
     try:
-        code = commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
+        code = _run(arguments)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
@@ -63,6 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _internal_error(error)
     _close_streams()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(arguments: Sequence[str] | None) -> object:
+    try:
+        return commands.main(arguments, prog_name="torchmigrate", standalone_mode=False)
+    except RuntimeError as error:
+        from torchmigrate.files.signals import interrupt_in
+
+        if (interrupt := interrupt_in(error)) is not None:
+            raise interrupt from None
+        raise
 
 
 def _internal_error(error: Exception) -> int:

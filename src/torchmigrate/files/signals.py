@@ -17,6 +17,15 @@ class Terminated(KeyboardInterrupt):
     """The program was told to end (SIGTERM)."""
 
 
+def interrupt_in(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt that became another exception.
+
+    Before Python 3.12, whatever is raised while a class gets its attributes (`__set_name__`) becomes a
+    RuntimeError; and modules are imported, and their classes made, all through a run.
+    """
+    return error.__cause__ if isinstance(error.__cause__, KeyboardInterrupt) else None
+
+
 def catch_sigterm() -> None:
     """Raise Terminated on SIGTERM, so that processes that were started are ended; unless it is ignored."""
     in_main_thread = threading.current_thread() is threading.main_thread()

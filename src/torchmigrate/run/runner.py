@@ -102,6 +102,10 @@ def attempt(job: FileJob, path: Path) -> FileResult:
     except MemoryError:
         return FileResult(path, problems=[Problem(path, "not enough memory to check this file")])
     except Exception as error:  # a mistake of ours in one file must not end the run for the others
+        from torchmigrate.files.signals import interrupt_in
+
+        if (interrupt := interrupt_in(error)) is not None:
+            raise interrupt from None
         return _internal_error(path, _describe(error))
 
 
