@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from msgspec import Struct, convert, field, to_builtins
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from torchmigrate import __version__
@@ -227,11 +227,10 @@ class Fixer:
         asked = [__version__, start, str(self.unsafe), *(tool.key for tool in self.tools)]
         asked += [f"{code} {path}" for code, paths in self.guessed.items() for path in paths]
         key = f"made-{_digest(exclusions, asked, evidence)}"
-        known = self.space.record(key)
-        if known is not None and all(
-            self.space.git.says("cat-file", "-e", each["commit"]) is not None for each in known
+        made = self.space.recalled(key, list[Applied])
+        if made is not None and all(
+            self.space.git.says("cat-file", "-e", each.commit) is not None for each in made
         ):
-            made = convert(known, list[Applied])
             self.space.go_to(made[-1].commit if made else start)
             return made
         self.space.go_to(start)

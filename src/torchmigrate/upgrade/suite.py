@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 
 from torchmigrate.evidence.recording import Recording, begin
 from torchmigrate.files.reading import UnreadableError
@@ -74,9 +74,9 @@ class Suite:
         Raises OutOfTime, and UpgradeError where the command cannot be started.
         """
         key = self._key(commit, only)
-        known = self.space.record(key)
+        known = self.space.recalled(key, TestRun)
         if known is not None:
-            return convert(known, TestRun)
+            return known
         self.space.go_to(commit)
         found = self.run_here(only)
         self.space.note(key, to_builtins(found))
@@ -99,9 +99,9 @@ class Suite:
         names: what is looked for.
         """
         key = f"{self._key(commit, None)}-recorded"
-        known = self.space.record(key)
+        known = self.space.recalled(key, TestRun)
         if known is not None:
-            return convert(known, TestRun)
+            return known
         self.space.go_to(commit)
         try:
             self._recording = begin(self.space.tree, names)

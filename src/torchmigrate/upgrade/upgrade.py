@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, to_builtins
 
 from torchmigrate.evidence.evidence import warnings_in
 from torchmigrate.patterns import pattern
@@ -359,9 +359,8 @@ class Upgrade:
 
     def _restore(self) -> None:
         """What an earlier run took back."""
-        known = self.space.record("taken_back")
-        if known is not None:
-            remembered = convert(known, _Remembered)
+        remembered = self.space.recalled("taken_back", _Remembered)
+        if remembered is not None:
             self.exclusions |= remembered.exclusions
             self.taken_back += remembered.taken_back
 

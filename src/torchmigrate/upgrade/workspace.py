@@ -10,7 +10,9 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import ValidationError, convert
 
 from torchmigrate.evidence.location import DIRECTORY as EVIDENCE_DIRECTORY
 from torchmigrate.evidence.location import FILE as EVIDENCE
@@ -19,6 +21,7 @@ from torchmigrate.upgrade.git import Git
 from torchmigrate.upgrade.model import UpgradeError
 from torchmigrate.versions.releases import Version, show_version
 
+T = TypeVar("T")
 _STATE = "state.json"
 _NOT_COPIED = ("__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".pytest_cache", "node_modules")
 
@@ -234,6 +237,13 @@ class Workspace:
         try:
             return json.loads((self.directory / "records" / f"{name}.json").read_bytes())
         except (OSError, ValueError):
+            return None
+
+    def recalled(self, name: str, kind: type[T]) -> T | None:
+        """The same as an object; None also where an earlier version of this program kept it otherwise."""
+        try:
+            return convert(self.record(name), kind)
+        except ValidationError:
             return None
 
     def note(self, name: str, value: object) -> None:
