@@ -21,7 +21,7 @@ from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source
 from torchmigrate.versions.releases import parse_version
 
-_ATTEMPTS = 5  # to write what others write at the same time
+_ATTEMPTS = 100  # each that fails is another run that has written
 _CHANGED = "changed while torchmigrate was writing it: not written"
 _NEAR = 100  # lines before and after, where many lines in a row have changed
 LooksFor = Callable[[str], bool]  # whether a run would have found something by the rule of this code

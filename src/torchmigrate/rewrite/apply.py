@@ -328,6 +328,8 @@ def create_atomic(path: Path, data: bytes) -> None:
 def _write(target: Path, data: bytes, old: bytes | None) -> None:
     import tempfile
 
+    from torchmigrate.files.locks import alone_in
+
     status = target.stat()
     if not stat.S_ISREG(status.st_mode):
         raise SourceError("cannot write: is not a regular file")
@@ -349,10 +351,11 @@ def _write(target: Path, data: bytes, old: bytes | None) -> None:
             temporary.chmod(stat.S_IMODE(status.st_mode))
             _copy_attributes(target, temporary)
             os.fsync(file.fileno())
-        # As late as can be: an editor may have written the file meanwhile.
-        if old is not None and target.read_bytes() != old:
-            raise SourceError(_CHANGED)
-        temporary.replace(target)
+        with alone_in(target.parent):
+            # As late as can be: an editor may have written the file meanwhile.
+            if old is not None and target.read_bytes() != old:
+                raise SourceError(_CHANGED)
+            temporary.replace(target)
     except BaseException:  # an interrupt too must not leave the temporary file behind
         with suppress(OSError):
             temporary.unlink()
