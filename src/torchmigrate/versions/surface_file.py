@@ -129,8 +129,18 @@ class SurfaceFile:
         if number < 0:
             return "", 0, 0
         text = self._block(number)
-        start = text.find(f"\n{owner}{_GROUP}") + 1
-        return (text, start, text.find("\n", start)) if start else ("", 0, 0)
+        low, high = 1, len(text)  # where the line begins, if it is there
+        while low < high:
+            start = text.rfind("\n", low - 1, (low + high) // 2) + 1 or low
+            end = text.index(_GROUP, start)
+            found = text[start:end]
+            if found < owner:
+                low = text.index("\n", end) + 1
+            elif found > owner:
+                high = start
+            else:
+                return text, start, text.index("\n", end)
+        return "", 0, 0
 
     def _block(self, number: int) -> str:
         text = self._texts.get(number)
