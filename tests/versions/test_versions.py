@@ -450,6 +450,23 @@ def minimum(directory: Path) -> tuple[str, str] | None:
         ),
         ("requirements-dev.txt", "-e .\n--extra-index-url https://x/torch\ntorch >= 1.8\n", "1.8"),
         ("requirements.txt", "torch>=2.0\ntorchvision>=0.8\n", "2.0"),
+        ("requirements.txt", "torch>=1.6\ntorchvision>=0.8\n", "1.7"),
+        ("requirements.txt", "torch>=1.6\ntorchvision>=0.8\ntorchaudio==0.10.0\n", "1.10"),
+        ("requirements.txt", 'torch>=1.6\ntorchvision>=0.8; python_version >= "3.8"\n', "1.6"),
+        ("requirements.txt", "torch==1.6.0\ntorchvision>=0.8\n", "1.6"),  # they do not fit
+        ("setup.py", "setup(install_requires=['torch>=1.6', 'torchvision>=0.8'])\n", "1.7"),
+        (
+            "setup.py",
+            "setup(install_requires=['torch>=1.6'], extras_require={'v': ['torchvision>=0.8']})\n",
+            "1.6",
+        ),
+        ("setup.py", "setup(extras_require={'t': ['torch>=1.6'], 'v': ['torchvision>=0.8']})\n", "1.6"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^1.6"\ntorchvision = "^0.8"\n', "1.7"),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\ntorch = "^1.6"\ntorchvision = {version = "^0.8", optional = true}\n',
+            "1.6",
+        ),
         ("requirements.txt", "torch==1.13.1\ntorchvision==0.9.1\n", "1.8"),  # they do not fit
         ("requirements.txt", "torch==1.7.0\ntorchvision==0.2.1\n", "1.7"),  # goes with every torch
         ("requirements.txt", "torchvision==0.2.1\n", "1.0"),

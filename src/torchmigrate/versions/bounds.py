@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -49,12 +50,14 @@ _CONDA_VERSION = pattern(r"(?:^|,)\s*version\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^
 class Bound(Struct, frozen=True):
     """What a requirement says of torch.
 
-    oldest: the oldest release that is allowed. newest: for a requirement of another library, the newest
-    torch with which a release that is allowed goes; None for one of torch.
+    oldest: the oldest release that is allowed; for a requirement of a companion, that goes with a release
+    which is allowed. newest: likewise. conditional: it may not hold, by a marker or as that of an extra.
     """
 
     oldest: Version
-    newest: Version | None = None
+    newest: Version
+    companion: bool = False
+    conditional: bool = False
 
 
 def of_requirement(text: str) -> Bound | None:
@@ -84,7 +87,8 @@ def of_requirement(text: str) -> Bound | None:
         return None
     if requirement.url is not None:
         return _of_wheel(requirement.url)
-    return of_specifier(str(requirement.specifier), library)
+    bound = of_specifier(str(requirement.specifier), library)
+    return bound if bound is None or requirement.marker is None else replace(bound, conditional=True)
 
 
 def name_of(text: str) -> str:
@@ -120,11 +124,11 @@ def of_specifier(text: str, library: str = "torch") -> Bound | None:
             and any(allowed((*release, patch)) for patch in companion_patches(library, torch))
         ]
         if found:
-            return Bound(found[0], found[-1])
+            return Bound(found[0], found[-1], companion=True)
     else:
-        release = next(filter(allowed, PATCH_RELEASES), None)
-        if release is not None:
-            return Bound(release[:2])
+        releases = [release for release in PATCH_RELEASES if allowed(release)]
+        if releases:
+            return Bound(releases[0][:2], releases[-1][:2])
     # Allows none that we know: a release that never was, or one that is newer than this program.
     try:
         newest = max(PackageVersion(item.version.removesuffix(".*")) for item in bounds)
@@ -132,9 +136,10 @@ def of_specifier(text: str, library: str = "torch") -> Bound | None:
         return None
     version = newest.major, newest.minor
     if library == "torch":
-        return Bound(max(version, RELEASES[0]))
+        oldest = max(version, RELEASES[0])
+        return Bound(oldest, oldest)
     torch = torch_release(library, version)
-    return None if torch is None else Bound(torch, torch)
+    return None if torch is None else Bound(torch, torch, companion=True)
 
 
 def of_poetry(text: str, library: str = "torch") -> Bound | None:
@@ -178,20 +183,31 @@ def oldest_python(text: str) -> Version | None:
     return None
 
 
+def together(bounds: Sequence[Bound]) -> list[Bound]:
+    """What requirements say that hold at the same time: torchvision 0.8 asks for more than `torch>=1.6`.
+
+    Where they do not fit, nobody knows which of them holds.
+    """
+    companions = [bound.oldest for bound in bounds if bound.companion and not bound.conditional]
+    asked = max(companions, default=RELEASES[0])
+    return [
+        replace(bound, oldest=asked)
+        if not bound.companion and bound.oldest < asked <= bound.newest
+        else bound
+        for bound in bounds
+    ]
+
+
 def lowest(bounds: Sequence[Bound]) -> tuple[Version | None, Bound | None]:
     """The oldest torch that several requirements allow, each of which may hold, and which of them says so.
 
     What goes with torchvision or torchaudio counts where torch itself has no bound, and where it is older
     than that, so that they do not fit: nobody knows which of them holds.
     """
-    own = [(bound.oldest, bound) for bound in bounds if bound.newest is None]
-    others = [bound for bound in bounds if bound.newest is not None]
+    own = [(bound.oldest, bound) for bound in bounds if not bound.companion]
+    others = [bound for bound in bounds if bound.companion]
     if own:
-        own += [
-            (bound.newest, bound)
-            for bound in others
-            if bound.newest is not None and bound.newest > _LAST_WITH_LOOSE_COMPANIONS
-        ]
+        own += [(bound.newest, bound) for bound in others if bound.newest > _LAST_WITH_LOOSE_COMPANIONS]
     else:
         own = [(bound.oldest, bound) for bound in others]
     return min(own, key=lambda item: item[0], default=(None, None))
@@ -208,8 +224,11 @@ def _either(specifiers: Iterable[str], library: str) -> Bound | None:
     stated = [bound for bound in bounds if bound is not None]
     if not stated or len(stated) < len(bounds):
         return None
-    newest = None if library == "torch" else max(bound.newest or bound.oldest for bound in stated)
-    return Bound(min(bound.oldest for bound in stated), newest)
+    return Bound(
+        min(bound.oldest for bound in stated),
+        max(bound.newest for bound in stated),
+        companion=library != "torch",
+    )
 
 
 def _poetry_specifier(text: str) -> str:

@@ -204,7 +204,7 @@ def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
             continue
         files = [StatingFile(path, project, note, trouble, packages) for path in paths]
         here = {file.path: held for file in files if (held := _bounds(reader, file, b"torch"))}
-        of_torch = any(bound.newest is None for held in here.values() for bound in held)
+        of_torch = any(not bound.companion for held in here.values() for bound in held)
         if of_torch or not found:
             found |= here
     return _Stated(found, frozenset(packages))
@@ -276,7 +276,12 @@ def _bounds(reader: Reader, file: StatingFile, *words: bytes) -> Sequence[Bound]
         text = data.replace(b"\0", b"").lower()  # UTF-16 has them
         if not any(word in text for word in (*words, b"-r", b".txt", b".in")):
             return ()  # nor does it name a file that may
-        return [bound for bound in reader(file, data) if bound is not None]
+        bounds = [bound for bound in reader(file, data) if bound is not None]
+        if len(bounds) > 1:
+            from torchmigrate.versions.bounds import together
+
+            bounds = together(bounds)
+        return bounds
     except UnreadableError as error:
         file.trouble(file.path, error.reason, True)
     except FormatError as error:
@@ -300,6 +305,11 @@ def _each(
             yield read(text)
         except ValueError as error:
             file.tell(f"not understood: {error}")
+
+
+def _conditional(bounds: Iterable[Bound | None]) -> list[Bound | None]:
+    """Bounds of lists of which one can hold without the other, such as those of extras."""
+    return [bound and replace(bound, conditional=True) for bound in bounds]
 
 
 # ---- pyproject.toml ---------------------------------------------------------------------------------
@@ -336,7 +346,7 @@ def _pyproject(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     for name, table in of_poetry.items():
         if not _is_beside(name):
             found += _poetry(table, file)
-    return found
+    return _conditional(found)
 
 
 def _is_beside(name: str) -> bool:
@@ -385,7 +395,9 @@ def _poetry(table: dict[str, Any], file: StatingFile) -> Iterator[Bound | None]:
         if library is not None:
             items = _items(value) or [value]
             texts = [item.get("version") if isinstance(item, dict) else item for item in items]
-            yield from _each(functools.partial(of_poetry, library=library), texts, file)
+            bounds = _each(functools.partial(of_poetry, library=library), texts, file)
+            # A table may have `markers`, `platform`, `optional`.
+            yield from bounds if isinstance(value, str) else _conditional(bounds)
 
 
 def _table(value: Any, *keys: str) -> dict[str, Any]:
@@ -427,7 +439,9 @@ def _setup_cfg(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
         return bounds
     extras = [line for text in parser["options.extras_require"].values() for line in text.splitlines()]
     file.declares(extras)
-    return bounds if any(bound is not None for bound in bounds) else _each(of_requirement, extras, file)
+    if any(bound is not None for bound in bounds):
+        return bounds
+    return _conditional(_each(of_requirement, extras, file))
 
 
 def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
@@ -450,14 +464,15 @@ def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     )
     for name in names:
         bounds += _of_file(file, name)
-    bounds = bounds if any(bound is not None for bound in bounds) else [*_each(of_requirement, extras, file)]
+    if not any(bound is not None for bound in bounds):
+        bounds = _conditional(_each(of_requirement, extras, file))
     if any(bound is not None for bound in bounds):
         return bounds
     # Lists of which functions make what `setup` gets: `_deps = [...]`.
     lists = (node for node in walk(setup.tree) if isinstance(node, (ast.List, ast.Tuple, ast.Set)))
     rest = [item for node in lists for item in node.elts if isinstance(item, ast.Constant)]
     quiet = replace(file, note=silent)  # not all of them are requirements
-    bounds = [*_each(of_requirement, [item.value for item in rest], quiet)]
+    bounds = _conditional(_each(of_requirement, [item.value for item in rest], quiet))
     if any(bound is not None for bound in bounds):
         return bounds
     refused = (node for node in walk(setup.tree) if isinstance(node, (ast.Assert, ast.Raise)))
@@ -576,12 +591,14 @@ def _recipe(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     except FormatError:
         return ()  # by its templates
     parts = [content, *(part for part in _items(content.get("outputs")) if isinstance(part, dict))]
-    items: list[object] = []
+    bounds: list[Bound | None] = []
     for part in parts:
         requirements = _table(part, "requirements")
         for key in ("run", "run_constrained"):
-            items += [item for item in _items(requirements.get(key)) if _TEMPLATE not in str(item)]
-    return _each(of_conda, items, file)
+            items = [item for item in _items(requirements.get(key)) if _TEMPLATE not in str(item)]
+            bounds += _each(of_conda, items, file)
+    # Of packages of one recipe, and of what only may be there, not all need hold.
+    return _conditional(bounds)
 
 
 def _cog(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
