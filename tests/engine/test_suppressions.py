@@ -116,6 +116,27 @@ def test_only_the_header_of_a_statement_with_a_body() -> None:
     assert hidden_rows(text) == [1, 2, 3, 5]
 
 
+def test_a_header_of_several_lines() -> None:
+    text = dedent("""\
+        @f(a)  # torchmigrate: ignore[TM100]
+        @f(
+            a
+        )
+        def g(
+            b=f(a),
+        ):  # torchmigrate: ignore[TM100]
+            # torchmigrate: ignore[TM100]
+            f(a)
+        def h(
+            b=f(a)): return f(a)  # torchmigrate: ignore[TM100]
+        class C(
+            f(a)):
+            @f(a)  # torchmigrate: ignore[TM100]
+            def m(self): f(a)
+    """)
+    assert hidden_rows(text) == [1, 5, 6, 7, 8, 10, 11, 14]
+
+
 def test_comment_lines_inside_brackets_count_and_others_do_not() -> None:
     text = "f(\n    # torchmigrate: ignore[TM100]\n    a)\n# torchmigrate: ignore[TM100]\nf(a)\n"
     assert hidden_rows(text) == [1, 2, 3, 4]

@@ -116,7 +116,7 @@ class Suppressions:
             text = self.source.text
             rows = [self.source.position(match.start())[0] for match in _MARK.finditer(text)]
             self._marked = [0] if _MARK_OF_FILE.search(text) else rows
-        first, last = rows_around(row, self.source.parse().body)
+        first, last = rows_around(row, self.source.parse().body, self.source)
         return self._marked == [0] or bisect_left(self._marked, first) < bisect_right(self._marked, last)
 
     def _is_hidden(self, code: str, name: str, first: int, row: int) -> bool:
@@ -220,11 +220,16 @@ class Suppressions:
         return self._comments
 
 
-def rows_around(row: int, body: list[ast.stmt]) -> tuple[int, int]:
-    """First and last row of a statement that holds the logical line of a row, the smallest in most cases."""
+def rows_around(row: int, body: list[ast.stmt], source: Source | None = None) -> tuple[int, int]:
+    """First and last row of a statement that holds the logical line of a row, the smallest in most cases.
+
+    source: what `body` is of; then of a row before the body of a statement, without that body.
+    """
     around = (1, sys.maxsize)
     while body:
         index = bisect_right(body, row, key=_first_row) - 1
+        if index < 0 and source is not None and row < _first_row(body[0]) and _is_block(body[0], source):
+            return around[0], _first_row(body[0]) - 1
         if index < 0 or _last_row(body[index]) < row:
             return around  # in a header, or between statements
         rows = (_first_row(body[index]), _last_row(body[index]))
@@ -234,6 +239,13 @@ def rows_around(row: int, body: list[ast.stmt]) -> tuple[int, int]:
             return around  # joined by semicolons
         around, body = rows, getattr(body[index], "body", [])
     return around
+
+
+def _is_block(first: ast.stmt, source: Source) -> bool:
+    """Whether the first statement of a body is not on the line of the header."""
+    return bool(getattr(first, "decorator_list", None)) or _begins_line(
+        source.text, source.offset(first.lineno, first.col_offset)
+    )
 
 
 def _first_row(statement: ast.stmt) -> int:

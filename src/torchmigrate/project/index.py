@@ -54,13 +54,14 @@ from torchmigrate.project.screening import (
     BOUND,
     PATCHING,
     Imports,
+    Screened,
     has_patching_call,
     may_assign,
     may_patch,
-    may_take,
     may_tell,
     notebook_imports,
     notebook_takes,
+    screen,
 )
 from torchmigrate.project.tested import is_promising, tested_names
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
@@ -263,6 +264,7 @@ class _Project:
         self.settings_in = settings_in
         self._mentions: dict[Path, Mentions | None] = {}
         self._mentioning: dict[str, list[Path]] = {}
+        self._screens: dict[tuple[str, str, bool], tuple[list[tuple[Path, Screened]], Iterator[Path]]] = {}
         self._replacing: dict[str, list[Path]] = {}
         self._imported: dict[Path, Imports] = {}
         self._loading: dict[str, list[tuple[bytes, Imports]]] = {}
@@ -537,9 +539,9 @@ class _Project:
         return (
             any(
                 other != path
-                and self._may_take(other, path, name, starred)
+                and self._may_take(screened, other, path)
                 and self._takes(other, path, name, starred)
-                for other in self.mentioning(module)
+                for other, screened in self._screened(module, name, starred)
             )
             or self.notebooks is None
             or any(
@@ -548,12 +550,23 @@ class _Project:
             )
         )
 
-    def _may_take(self, other: Path, path: Path, name: str, starred: bool) -> bool:
-        """Whether a file may take a name of a module, by its bytes: most that mention both do not."""
-        package, module = module_parts(path)[-2:]
-        return may_take(
-            self._imports_of(other), package, module, name, starred, lambda item: self._is(item, other, path)
-        )
+    def _screened(self, module: str, name: str, starred: bool) -> Iterator[tuple[Path, Screened]]:
+        """The files that may take a name of a module of this name, by their bytes: most that mention both
+        do not.
+
+        As far as somebody asks, once for all modules of that name: `train.py` is in every directory.
+        """
+        found, left = self._screens.setdefault((module, name, starred), ([], iter(self.mentioning(module))))
+        yield from found
+        for other in left:
+            screened = screen(self._imports_of(other), module, name, starred)
+            if screened is not None:
+                found.append((other, screened))
+                yield other, screened
+
+    def _may_take(self, screened: Screened, other: Path, path: Path) -> bool:
+        package = module_parts(path)[-2]
+        return screened.takes(package, lambda item: self._is(item, other, path))
 
     def _imports_of(self, other: Path) -> Imports:
         if other not in self._imported:

@@ -154,66 +154,109 @@ def notebook_takes(imports: Imports, module: str, name: str) -> bool:
     )
 
 
-def may_take(
-    imports: Imports, package: str, module: str, name: str, starred: bool, is_module: Callable[[Name], bool]
-) -> bool:
-    """Whether a file may take a name of a module: by an import, an attribute, or in a string.
+class Screened(Struct, frozen=True):
+    """How a file may take a name of a module, as far as that is the same for all modules of one name.
+
+    sure: of any of them. owners: if one of these is the module. rest: by what `Rest` says.
+    """
+
+    sure: bool = False
+    owners: tuple[Name, ...] = ()
+    rest: Rest | None = None
+
+    def takes(self, package: str, is_module: Callable[[Name], bool]) -> bool:
+        """Whether it may take the name of the module in a directory.
+
+        is_module: whether a name in the file may mean the module.
+        """
+        if self.sure or any(map(is_module, self.owners)):
+            return True
+        rest = self.rest
+        if rest is None:
+            return False
+        return (
+            rest.held
+            or (rest.attribute and (not package.isascii() or package.encode() in rest.imports.data))
+            or any(map(is_module, rest.modules))
+        )
+
+
+class Rest(Struct, frozen=True):
+    """A file that reads the name, as an attribute or in ways not written there, if it has the module.
+
+    held: it has. modules: if one of these is the module. attribute: as one of its package, if that is named.
+    """
+
+    imports: Imports
+    held: bool
+    modules: tuple[Name, ...]
+    attribute: bool
+
+
+_SURE = Screened(sure=True)
+
+
+def screen(imports: Imports, module: str, name: str, starred: bool) -> Screened | None:
+    """Whether a file may take a name of a module, by an import, an attribute or a string; None: it does not.
 
     Args:
         imports: those of the file.
-        package: the directory of the module.
-        module: the last part of its name.
+        module: the last part of the module's name.
         starred: whether a star import takes the name.
-        is_module: whether a name in the file may mean the module.
     """
     if not (module.isascii() and name.isascii()):
-        return True
+        return _SURE
     data = imports.data
     named = name.encode() in data
     starred = starred and imports.stars
     if not (named or starred or imports.dynamic):
-        return False
+        return None
     held = False  # whether the file has the module as a whole
+    owners: list[Name] = []
+    modules: list[Name] = []
     for owner, names in imports.taken:
         own = bool(owner.parts) and owner.parts[0] not in LIBRARY_ROOTS
-        if (name in names or (starred and "*" in names)) and (
-            (own and owner.parts[1:][-1:] == (module,))
-            or is_module(owner)  # `middle.module`: any of that name
-        ):
-            return True
-        held = held or (module in names and (own or is_module(owner.plus(module))))
+        if name in names or (starred and "*" in names):
+            if own and owner.parts[1:][-1:] == (module,):  # `middle.module`: any of that name
+                return _SURE
+            owners.append(owner)
+        if module in names:
+            held |= own
+            modules.append(owner.plus(module))
     for item in imports.whole:
-        held = held or (
-            module in item.parts
-            and (
-                (item.parts[0] not in LIBRARY_ROOTS and item.parts[0] != module)
-                or is_module(item.first(module))
-            )
-        )
+        if module in item.parts:
+            held |= item.parts[0] not in LIBRARY_ROOTS and item.parts[0] != module
+            modules.append(item.first(module))
+    rest = None
     asked = _questions(module, name)
     named = named and asked.named.search(data) is not None
-    if not (named or imports.dynamic):
-        return False
-    is_string = asked.string.search(data) is not None
-    is_file = is_string and asked.file.search(data) is not None
-    if named:
-        if is_file or asked.pair.search(data) is not None:
-            return True
-        if any(_in_string(data, found.start()) for code in asked.code for found in code.finditer(data)):
-            return True
-    held = held or is_file or (is_string and imports.loads)
-    if not imports.dynamic and not (
-        named and any(_is_read(data, *found.span()) for found in asked.named.finditer(data))
-    ):
-        return False
-    # As an attribute of anything but its package it is `s = b.module`, of which the name is read later.
-    packaged = not package.isascii() or package.encode() in data
-    return held or any(
-        (packaged or (named and _ALONE.match(data, found.end()) is not None))
-        and (before := _OWNER.search(data[max(0, found.start() - _LONGEST) : found.start()])) is not None
-        and before[1].decode("utf-8", "replace") in imports.words
-        for found in asked.attribute.finditer(data)
-    )
+    if named or imports.dynamic:
+        is_string = asked.string.search(data) is not None
+        is_file = is_string and asked.file.search(data) is not None
+        if named and (
+            is_file
+            or asked.pair.search(data) is not None
+            or any(_in_string(data, found.start()) for code in asked.code for found in code.finditer(data))
+        ):
+            return _SURE
+        held |= is_file or (is_string and imports.loads)
+        if imports.dynamic or any(_is_read(data, *found.span()) for found in asked.named.finditer(data)):
+            rest = _rest(imports, asked, held, modules, named)
+    return Screened(False, tuple(owners), rest) if owners or rest is not None else None
+
+
+def _rest(imports: Imports, asked: _Questions, held: bool, modules: list[Name], named: bool) -> Rest | None:
+    data = imports.data
+    attribute = False
+    for found in asked.attribute.finditer(data):
+        if held:
+            break
+        before = _OWNER.search(data[max(0, found.start() - _LONGEST) : found.start()])
+        if before is not None and before[1].decode("utf-8", "replace") in imports.words:
+            attribute = True
+            # Of anything but its package it is `s = b.module`, of which the name is read later.
+            held = named and _ALONE.match(data, found.end()) is not None
+    return Rest(imports, held, tuple(modules), attribute) if held or modules or attribute else None
 
 
 def _is_read(data: bytes, start: int, end: int) -> bool:
