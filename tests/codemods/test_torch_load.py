@@ -26,6 +26,15 @@ READS = {
         """,
         STATE,
     ),
+    "numbers alone": (
+        """
+        info = torch.load(p)
+        epoch, best = info['epoch'], info['best_acc1']
+        if 'logger' in info:
+            logger = info['logger']
+        """,
+        OTHER,
+    ),
     "other keys": (
         """
         state = torch.load(p)

@@ -51,6 +51,25 @@ def plain_rank(node: ast.expr, scope: Scope, around: FileFacts, depth: int = 0) 
     return None
 
 
+def same_shape(node: ast.expr) -> ast.expr:
+    """What a tensor is made of that has its shape: `x` of `x.data.cpu()`, `-x` and `x / 2`."""
+    while True:
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr not in _SAME and node.func.attr not in ("to", "type"):
+                return node
+            node = node.func.value
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            node = node.operand
+        elif isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
+            node = node.left
+        elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant):
+            node = node.right
+        else:
+            return node
+
+
 def _nesting(node: ast.expr) -> int | None:
     """How deep the lists are in which a number stands."""
     if isinstance(node, ast.UnaryOp):

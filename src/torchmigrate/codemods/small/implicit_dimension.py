@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.dimensions import plain_rank, sizes_given
+from torchmigrate.codemods.base.dimensions import plain_rank, same_shape, sizes_given
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -55,7 +55,8 @@ def _called_with_items(file: FileContext) -> set[str]:
 
 
 def _is_item(node: ast.expr) -> bool:
-    """`logits[0]`, `logits[0, -1]`"""
+    """`logits[0]`, `logits[0, -1]`, `logits[0].cpu() / 2`"""
+    node = same_shape(node)
     if not isinstance(node, ast.Subscript):
         return False
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

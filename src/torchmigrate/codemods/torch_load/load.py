@@ -51,7 +51,9 @@ _STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "re
 _TAKES = frozenset(["get", "pop"])
 # Checkpoints keep settings as objects (`argparse.Namespace`, OmegaConf) under such keys.
 _OBJECT_KEY = pattern(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token")
-_STATE_KEY = pattern(r"(?i)state|model|net|weight|param|optim|epoch|step|iter|best|loss|acc|ema")
+_STATE_KEY = pattern(r"(?i)state|model|net|weight|param|optim|ema")
+# Beside objects as well as beside state dicts: where only these are read, nobody knows what else is there.
+_NUMBER_KEY = pattern(r"(?i)epoch|step|iter|best|loss|acc")
 
 
 _Scoped = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
@@ -76,9 +78,10 @@ class _Held(IntEnum):
 
     OBJECTS = 0  # it may be anything
     PLAIN = 1  # nothing that other things than plain containers lack
-    PART = 2  # it has an entry that is no weight
-    STATE = 3  # tensors by name
-    ENTRY = 4  # entries of it are tensors by name; who knows what the others are
+    NUMBER = 2  # it has an entry that is a number
+    PART = 3  # it has an entry that is no weight
+    STATE = 4  # tensors by name
+    ENTRY = 5  # entries of it are tensors by name; who knows what the others are
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -514,6 +517,8 @@ class _Body:
         held = self._entry(node)
         if held is _Held.STATE or (held is _Held.PLAIN and _STATE_KEY.search(key.value)):
             return _Held.ENTRY
+        if held is _Held.PLAIN and _NUMBER_KEY.search(key.value):
+            return _Held.NUMBER
         return _Held.PART if held is _Held.PLAIN else held
 
     def _is_renamed(self, node: ast.expr) -> bool:
@@ -676,7 +681,9 @@ def _line(node: ast.Name) -> int:
 def _together(held: Iterable[_Held]) -> _Held:
     """`OBJECTS` if one says so, else `ENTRY`, `STATE`; nothing is `PLAIN`."""
     every = set(held)
-    if {_Held.PART, _Held.STATE} <= every:  # it is a state dict here, and has one as an entry there
+    if _Held.STATE in every and not every.isdisjoint(
+        (_Held.NUMBER, _Held.PART)
+    ):  # it is a state dict here, and has one as an entry there
         every.add(_Held.ENTRY)
     return _Held.OBJECTS if _Held.OBJECTS in every else max(every, default=_Held.PLAIN)
 
