@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from harness.fixing import checked_and_fixed
 from import_case import Case
 
 from torchmigrate.findings import Applicability, Fix
@@ -212,3 +213,35 @@ def test_a_binding_that_is_swapped_is_not_relied_on() -> None:
     case = Case(code)
     assert case.spell("torch.b", "torch.nn.functional.c") == Spelling("F.c")
     assert isinstance(case.planner.swap(case.binding("F"), "torch.new.functional"), Refusal)
+
+
+SCHEDULERS = """\
+from torch.optim.lr_scheduler import _LRScheduler
+class Warmup(_LRScheduler):
+    pass
+def known(scheduler):
+    return isinstance(scheduler, _LRScheduler)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (SCHEDULERS, SCHEDULERS.replace("_LRS", "LRS")),
+        # One that neither rule changes, and a name that others may give another meaning.
+        (
+            f"{SCHEDULERS}name = _LRScheduler.__name__\n",
+            f"{SCHEDULERS}name = _LRScheduler.__name__\n".replace(
+                "import _LRScheduler", "import LRScheduler as _LRScheduler, LRScheduler"
+            ).replace("scheduler, _LRS", "scheduler, LRS"),
+        ),
+        (
+            f"{SCHEDULERS}found = globals()[name]\n",
+            f"{SCHEDULERS}found = globals()[name]\n".replace(
+                "import _LRScheduler", "import LRScheduler as _LRScheduler, LRScheduler"
+            ).replace("scheduler, _LRS", "scheduler, LRS"),
+        ),
+    ],
+)
+def test_uses_that_two_rules_give_the_same_name(before: str, after: str) -> None:
+    assert checked_and_fixed(before, ["TM450", "TM456"])[1] == after

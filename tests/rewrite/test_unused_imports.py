@@ -33,11 +33,6 @@ GOES = {
         "from torch import FloatTensor\nimport torch\ntorch.set_default_tensor_type(FloatTensor)\n",
         "import torch\ntorch.set_default_dtype(torch.float32)\n",
     ),
-    "that another fix gave a new home": (
-        "TM450 TM456",
-        "import torch\nfrom torch.optim.lr_scheduler import _LRScheduler\nisinstance(s, _LRScheduler)\n",
-        "import torch\nisinstance(s, torch.optim.lr_scheduler.LRScheduler)\n",
-    ),
     "in a function": (
         "TM024",
         "import torch\ndef f():\n    from torch import DoubleTensor\n    torch.set_default_tensor_type(DoubleTensor)\n",

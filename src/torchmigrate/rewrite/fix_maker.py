@@ -425,23 +425,29 @@ class FixMaker:
     def _bundles(self, hits: Sequence[RuleMatch]) -> list[list[_Move]]:
         """The import bindings that can be swapped, those of one statement and one rule together."""
         by_binding: dict[tuple[int, str], list[RuleMatch]] = defaultdict(list)
+        of_binding: dict[int, list[RuleMatch]] = defaultdict(list)
         for hit in hits:
             if hit.use.binding is not None:
                 by_binding[hit.use.binding.id, hit.rule.code].append(hit)
+                of_binding[hit.use.binding.id].append(hit)
         bundles: dict[tuple[int, str, bool, Applicability], list[_Move]] = defaultdict(list)
-        for found in by_binding.values():
+        for (number, code), found in by_binding.items():
             first = next((hit for hit in found if hit.use.role is Role.IMPORT and hit.unambiguous), None)
             move = None
             if first is not None:
+                others = [hit for hit in of_binding[number] if hit.rule.code != code]
                 with self._caught(first):
-                    move = self._move(first, found)
+                    move = self._move(first, found, others)
             if move is not None and not self._had_better_go(move):
                 key = (id(move.binding.statement), move.first.rule.code, move.whole, move.level)
                 bundles[key].append(move)
         return list(bundles.values())
 
-    def _move(self, first: RuleMatch, found: list[RuleMatch]) -> _Move | None:
-        """How an import and its uses would change together; None where they cannot."""
+    def _move(self, first: RuleMatch, found: list[RuleMatch], others: list[RuleMatch]) -> _Move | None:
+        """How an import and its uses would change together; None where they cannot.
+
+        others: uses of the same import that are other rules' to find.
+        """
         binding = first.use.binding
         new = self._new_name(first, found)
         if binding is None or new is None:
@@ -451,6 +457,10 @@ class FixMaker:
         users = [hit for hit in found if hit is not first]
         plain = self._plain_case(first.rule)
         whole = set(binding.uses) <= {hit.use.start for hit in users if self.may_fix(hit)}
+        if plain is not None and not whole:  # other rules may give the rest the same name
+            more = [*users, *(hit for hit in others if self._becomes(hit, new))]
+            if set(binding.uses) <= {hit.use.start for hit in more if self.may_fix(hit)}:
+                users, whole = more, True
         if plain is None and not (whole and users):
             return None
         if plain is None and self.exports.takes(binding):
@@ -484,6 +494,13 @@ class FixMaker:
             move.lower(*self._level(Case(roles=(), requires=needed), first))
         return move
 
+    def _becomes(self, hit: RuleMatch, new: str) -> bool:
+        """Whether a use is one of what gets a new name, and its own rule gives it that as well."""
+        if hit.use.attribute_path or variables(hit).get("new") != new or not self.may_fix(hit):
+            return False
+        made = self._rewrite(hit, new, "")  # which plans no import of it
+        return made is not None and made[4] == new
+
     def _had_better_go(self, move: _Move) -> bool:
         """Whether an import has no use, and what it would become is not the same."""
         unused = move.level < Applicability.SAFE and not move.binding.uses
@@ -515,6 +532,8 @@ class FixMaker:
                 edits.update(dict.fromkeys(shared))
             if swap.lossy:
                 move.lower(Applicability.UNSAFE, (COMMENT_LOST,))
+            if swap.local_name == move.binding.name:  # what other rules find is not done with that
+                move.users = [hit for hit in move.users if hit.rule.code == move.first.rule.code]
             silent: list[RuleMatch] = []
             for hit in move.users:
                 if move.plain is not None and swap.local_name == move.binding.name:

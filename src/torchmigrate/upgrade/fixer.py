@@ -21,7 +21,7 @@ from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.recorded import recorded_names
 from torchmigrate.config.settings import Layer
 from torchmigrate.evidence.carried import carry
-from torchmigrate.findings import Applicability, FileResult, Finding, Problem
+from torchmigrate.findings import Applicability, FileResult, Finding, Problem, Severity
 from torchmigrate.project.discover import discover_for
 from torchmigrate.report.console import Console
 from torchmigrate.rewrite.apply import save
@@ -165,7 +165,12 @@ class Fixer:
         return found[0] if found else (f"{explained} explains the change" if explained else "")
 
     def groups(self, found: Mapping[str, Sequence[Finding]]) -> dict[Group, list[str]]:
-        """The groups of fixes that can be made, and the files of each; migrations and rules in order."""
+        """The groups of fixes that can be made, and the files of each; what is worst comes first.
+
+        What only is outdated may be what shows something worse: an import that is renamed, and what its old
+        name is compared with.
+        """
+        worst: defaultdict[str, Severity] = defaultdict(lambda: Severity.INFO)
         codes: defaultdict[str, set[str]] = defaultdict(set)
         paths: defaultdict[str, dict[str, None]] = defaultdict(dict)
         titles: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -178,7 +183,8 @@ class Fixer:
                 codes[key] |= {finding.code, fix.code or finding.code}
                 paths[key][path] = None
                 titles[key][fix.title] += 1
-        order = sorted(codes, key=lambda key: (key != _PINS, key == _NOTEBOOKS, key))
+                worst[key] = max(worst[key], finding.severity)
+        order = sorted(codes, key=lambda key: (key != _PINS, key == _NOTEBOOKS, -worst[key], key))
         return {self._group(key, codes[key], titles[key]): list(paths[key]) for key in order}
 
     def _key(self, code: str, path: str) -> str:

@@ -46,7 +46,7 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
         yield f"  {name:19}{counts(run)}; {plural(warnings_of(run), 'warning')} of torch"
     yield f"  verified by        {report.verified}, on torch {report.torch} and Python {report.python}"
     if report.runs_from:
-        yield f" runs on torch {report.runs_from} and newer, according to the names it uses"
+        yield f"  runs on            torch {report.runs_from} and newer, according to the names it uses"
     if report.applied:
         yield ""
         yield style.bold(f"Applied, on the branch {report.branch}:")
