@@ -510,6 +510,53 @@ def test_what_imports_a_package_that_decides_what_is_read(project: Project) -> N
     assert "TM600" not in project.run("check", "--isolated", "--select", "TM600", "tools/load.py")
 
 
+TRIAL = """
+    from lib import keys
+    from .keys import EPOCH
+    class Trial:
+        def state_dict(self):
+            return {keys.MODEL: self.net.state_dict(), EPOCH: 3}
+"""
+RESUMES = "import torch\nIMPORT\ntrial = MADE(net)\ntrial.load_state_dict(torch.load(path))\n"
+KEYS = "class Key:\n    pass\nMODEL = Key()\nEPOCH = 'epoch'\n"
+TEXTS = "MODEL = 'model'\nEPOCH = 'epoch'\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "made"),
+    [
+        ("from lib.trial import Trial", "Trial"),
+        ("from lib import Trial", "Trial"),
+        ("from lib import Trial as Run", "Run"),
+        ("import lib", "lib.Trial"),
+        ("import lib as l", "l.Trial"),
+        ("import lib.trial", "lib.trial.Trial"),
+    ],
+)
+@pytest.mark.parametrize("taken", ["from .trial import *\n", "from .trial import Trial\n"])
+def test_a_class_of_another_file_that_makes_its_state_dict(
+    imported: str, made: str, taken: str, project: Project
+) -> None:
+    code = RESUMES.replace("IMPORT", imported).replace("MADE", made)
+    project.write({".git/HEAD": "", "lib/__init__.py": taken, "lib/trial.py": TRIAL, "main.py": code})
+    for keys, wanted in ((KEYS, "False"), (TEXTS, "True")):
+        project.write({"lib/keys.py": keys, "main.py": code})
+        project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM600", "main.py")
+        assert project.read("main.py") == code.replace("(path)", f"(path, weights_only={wanted})")
+
+
+@pytest.mark.parametrize(
+    "imported", ["from other import Trial", "from lib.other import Trial", "from library.trial import Trial"]
+)
+def test_another_class_of_the_name_makes_no_state_dict(imported: str, project: Project) -> None:
+    code = RESUMES.replace("IMPORT", imported).replace("MADE", "Trial")
+    plain = "class Trial:\n    pass\n"
+    project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/trial.py": TRIAL, "lib/keys.py": KEYS})
+    project.write({"other.py": plain, "lib/other.py": plain, "main.py": code})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM600", "main.py")
+    assert project.read("main.py") == code.replace("(path)", "(path, weights_only=True)")
+
+
 # ---- which files are looked at ----------------------------------------------------------------------------
 
 USES_F = "from user import F\n"
