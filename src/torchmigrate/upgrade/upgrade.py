@@ -12,6 +12,7 @@ from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
 from torchmigrate.report.warned import is_of_change, warned_lines
 from torchmigrate.upgrade import smoke
+from torchmigrate.upgrade.again import squashed, undone
 from torchmigrate.upgrade.causes import Places
 from torchmigrate.upgrade.environment import Environment, Options, given, made
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer
@@ -128,13 +129,20 @@ class Upgrade:
         steps, after = self._stages(before)
         return self._report(environment, before, before_old, steps, after, verified)
 
-    def _fixer(self, *, unsafe: bool, guessed: Mapping[str, Collection[str]] | None = None) -> Fixer:
+    def _fixer(
+        self,
+        *,
+        unsafe: bool,
+        guessed: Mapping[str, Collection[str]] | None = None,
+        only: tuple[Collection[str], Collection[str]] | None = None,
+    ) -> Fixer:
         return Fixer(
             *(self.space, self.request.to, self.console, self.clock),
             unsafe=unsafe,
             jobs=self.request.jobs,
             tools=self.tools,
             guessed=guessed,
+            only=only,
         )
 
     # ---- tests -------------------------------------------------------------------------------------------
@@ -182,7 +190,38 @@ class Upgrade:
             if more:
                 self._keep_excluded(start, final)
             start, before = final, after
-        return self._guessed(made, after, start) if self.request.unsafe else (made, after)
+        if self.request.unsafe:
+            made, after = self._guessed(made, after, start)
+        for _ in range(_STAGES if self.request.evidence and after.collected else 0):
+            more, then = self._again(made, after)
+            if not more:
+                break
+            made, after = [*made, *more], then
+        return made, after
+
+    def _again(self, made: list[Applied], after: TestRun) -> tuple[list[Applied], TestRun]:
+        """Make fixes anew that depend on what is recorded, in the files where tests fail at what they wrote.
+
+        They stay if a test passes that did not, and none fails that did not.
+        """
+        found = undone(self.space, made, after, self.fixer.decided_by_runs)
+        if found is None:
+            return [], after
+        commit, step, paths = found
+        self._say(f"recording the tests without the fixes that they fail at: {', '.join(step.group.codes)}")
+        self.suite.record(commit, self.fixer.names)
+        fixer = self._fixer(unsafe=self.request.unsafe, only=(step.group.codes, paths))
+        final = made[-1].commit
+        more = squashed(self.space, final, fixer.make(commit, {}), step)
+        if more is None:
+            return [], after
+        self._say("running the tests with the other fixes")
+        then = self.suite.run(more.commit)
+        self._told(then)
+        if mended(after, then) and not self._surely(broken(after, then), then, final, more.commit):
+            return [more], then
+        self._say("  reverted: no test passes that did not, or another one fails")
+        return [], after
 
     def _keep_excluded(self, start: str, final: str) -> None:
         """What was taken back of the fixes on one commit is not made on the next either."""
