@@ -325,6 +325,14 @@ STATES: dict[str, list[str | None]] = {
         None,
     ],
     "app/keys.py": ["KEY = 'epoch'\n", "KEY = object()\n", None],
+    "app/flows.py": [
+        "import torch\n\n\nclass Flow(torch.distributions.Transform):\n    pass\n",
+        "import torch\n\n\nclass Flow(torch.nn.Module):\n    pass\n",
+        None,
+    ],
+    "app/flip.py": [
+        "from app.flows import Flow\n\n\nclass Flip(Flow):\n    def __init__(self):\n        self.event_dim = 1\n",
+    ],
     "app/resume.py": [
         "import torch\nfrom app.trial import Trial\n\nTrial().load_state_dict(torch.load('trial.pt'))\n",
     ],

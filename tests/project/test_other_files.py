@@ -557,6 +557,59 @@ def test_another_class_of_the_name_makes_no_state_dict(imported: str, project: P
     assert project.read("main.py") == code.replace("(path)", "(path, weights_only=True)")
 
 
+FLOW = """
+import torch
+from torch.distributions import constraints
+IMPORT
+
+
+class Flip(BASE):
+    domain = constraints.real_vector
+    codomain = constraints.real_vector
+
+    def __init__(self, dim):
+        super().__init__()
+        self.event_dim = -dim
+"""
+MODULE = "import torch\n\n\nclass Flow(torch.distributions.Transform, torch.nn.Module):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("flows", "imported", "base"),
+    [
+        (MODULE, "from lib.flows import Flow", "Flow"),
+        (MODULE, "import lib.flows", "lib.flows.Flow"),
+        (f"{MODULE}\n\nclass Other(Flow):\n    pass\n", "from lib.flows import Other", "Other"),
+        (
+            "from torch.distributions import *\n\n\nclass Flow(transforms.Transform, object):\n    event_dim = 1\n",
+            "from lib.flows import Flow",
+            None,
+        ),
+        ("class Flow:\n    pass\n", "from lib.flows import Flow", None),
+        (f"from unknown import Mixin\n{MODULE}".replace("(", "(Mixin, "), "from lib.flows import Flow", None),
+        (MODULE, "from lib.other import Flow", None),
+        (
+            f"{MODULE}    def __init__(self):\n        self.event_dim = 1\n",
+            "from lib.flows import Flow",
+            None,
+        ),
+    ],
+)
+def test_a_class_of_another_file_that_derives_from_one_of_a_library(
+    flows: str, imported: str, base: str | None, project: Project
+) -> None:
+    code = FLOW.replace("IMPORT", imported).replace("BASE", base or "Flow")
+    project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/flows.py": flows, "flip.py": code})
+    project.write({"lib/other.py": "class Flow:\n    pass\n"})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM403", "flip.py")
+    new = "".join(
+        f"        self.{side} = constraints.independent(constraints.real, -dim)\n"
+        for side in ("domain", "codomain")
+    )
+    expected = code.replace("        self.event_dim = -dim\n", new) if base else code
+    assert project.read("flip.py") == dedent(expected)
+
+
 # ---- which files are looked at ----------------------------------------------------------------------------
 
 USES_F = "from user import F\n"

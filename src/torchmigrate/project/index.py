@@ -68,6 +68,7 @@ from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Foreign, SemanticModel, Value
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.trees import names_attribute
 
 WORTH_SHARING = 200  # files of a project in a run
 STEPS = 4  # from module to module on the way to what a name means
@@ -166,6 +167,18 @@ class ProjectIndex:
         found = self._project(path).keeps_objects(name, real, called)
         return self._told("keeps_objects", path, found, name, list(called))
 
+    def library_bases(self, path: Path, names: SemanticModel, base: ast.expr, without: str) -> set[str]:
+        """The classes of libraries that a class derives from which a file imports from the project.
+
+        Empty where not all of its bases are known, or one of its own or of the project names `without`.
+        """
+        real = self._real(path)
+        name = imported_name(names, base, real)
+        if name is None:
+            return set()
+        found = self._project(path).library_bases(name, real, without)
+        return self._told("library_bases", path, found, name, without)
+
     def is_plain(self, path: Path, names: SemanticModel, node: ast.expr) -> bool:
         """Whether what a file imports under a name is known to be text or a number."""
         real = self._real(path)
@@ -242,6 +255,8 @@ class ProjectIndex:
                 return project.decides_loading(real)
             case "keeps_objects", [[base, parts], list(called)]:
                 return project.keeps_objects(_name(base, parts), real, list(map(str, called)))
+            case "library_bases", [[base, parts], str(without)]:
+                return project.library_bases(_name(base, parts), real, without)
             case "is_plain", [[base, parts]]:
                 return project.is_plain(_name(base, parts), real)
             case "qualified", [[base, parts]]:
@@ -391,6 +406,29 @@ class _Project:
         return states is not None and states.keeps_objects(
             word, called, lambda node: self._is_plain_in(node, module)
         )
+
+    def library_bases(self, name: Name, other: Path, without: str) -> set[str]:
+        module = self._defining(name, other, STEPS)
+        return self._bases_in(module, name.parts[-1], without, STEPS) if module is not None else set()
+
+    def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
+        states, mentions = self._states_in(module), self._mentions_of(module)
+        made = states.classes.get(name) if states is not None else None
+        if states is None or made is None or mentions is None or not steps or names_attribute(made, without):
+            return set()
+        found: set[str] = set()
+        for base in made.bases:
+            known: set[str] = set()
+            if isinstance(base, ast.Name) and base.id in states.classes:
+                known = self._bases_in(module, base.id, without, steps - 1)
+            for meant in mentions.meanings(base):
+                known |= self.qualified(meant, module)
+                if not known and (other := self._defining(meant, module, STEPS)) is not None:
+                    known = self._bases_in(other, meant.parts[-1], without, steps - 1)
+            if not known:
+                return set()
+            found |= known
+        return found
 
     def is_plain(self, name: Name, other: Path) -> bool:
         module = self._defining(name, other, STEPS)

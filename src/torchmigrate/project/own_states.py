@@ -31,11 +31,11 @@ class OwnStates:
     def __init__(self, tree: ast.Module, saved: Saved) -> None:
         self._tree = tree
         self._saved = saved
-        self._classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
     def __contains__(self, name: object) -> bool:
         """Whether the module defines a class, or gives a variable a value."""
-        return name in self._classes or (isinstance(name, str) and bool(self._values(name, self._tree)))
+        return name in self.classes or (isinstance(name, str) and bool(self._values(name, self._tree)))
 
     def is_plain(self, name: str) -> bool:
         """Whether a variable of the module is sure to be text or a number, and no object."""
@@ -54,7 +54,7 @@ class OwnStates:
                 of the class: `Trial(model).for_steps(3)`. If one gives anything else, nothing is said.
             is_plain_elsewhere: whether a name that an import binds is known to be text or a number.
         """
-        made = self._classes.get(name)
+        made = self.classes.get(name)
         methods = {node.name: node for node in made.body if isinstance(node, _Method)} if made else {}
         if STATE not in methods or not all(_gives_itself(methods.get(each), each) for each in called):
             return False
@@ -66,7 +66,7 @@ class OwnStates:
         )
 
     def _is_object(self, value: ast.expr, scope: ast.AST) -> bool:
-        is_class = isinstance(value, ast.Name) and value.id in self._classes
+        is_class = isinstance(value, ast.Name) and value.id in self.classes
         return is_class or self._saved.is_object(value, scope)
 
     def _is_object_as_key(
@@ -78,8 +78,8 @@ class OwnStates:
             root = root.value
         if isinstance(root, ast.Name) and root.id in self._imported and not self._values(root.id, scope):
             return not is_plain_elsewhere(key)
-        if isinstance(key, ast.Attribute) and isinstance(root, ast.Name) and root.id in self._classes:
-            owner = self._classes[root.id]
+        if isinstance(key, ast.Attribute) and isinstance(root, ast.Name) and root.id in self.classes:
+            owner = self.classes[root.id]
             return any(last_name(base).endswith(_ENUMS) for base in owner.bases) or any(
                 self._is_object(node.value, self._tree)
                 for node in owner.body
