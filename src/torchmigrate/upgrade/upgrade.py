@@ -218,7 +218,8 @@ class Upgrade:
         self._say("running the tests with the other fixes")
         then = self.suite.run(more.commit)
         self._told(then)
-        if mended(after, then) and not self._surely(broken(after, then), then, final, more.commit):
+        lost = broken(after, then)
+        if mended(after, then) and not (lost and self._surely(lost, then, final, more.commit)):
             return [more], then
         self._say("  reverted: no test passes that did not, or another one fails")
         return [], after
