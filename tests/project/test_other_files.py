@@ -610,6 +610,40 @@ def test_a_class_of_another_file_that_derives_from_one_of_a_library(
     assert project.read("flip.py") == dedent(expected)
 
 
+SHIFT = """
+import torch
+from lib.flows import Flow
+
+
+class Shift(Flow):
+    event_dim = 1
+
+    def _call(self, x):
+        return x + 1
+
+    def log_abs_det_jacobian(self, x, y):
+        return x.new_zeros(x.shape[:-1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("flows", "found"),
+    [
+        (MODULE, True),
+        (MODULE.replace("pass", "domain = codomain = torch.distributions.constraints.real"), False),
+        (MODULE.replace("torch.distributions.Transform, ", ""), False),
+    ],
+)
+def test_a_class_that_says_no_domain_and_neither_does_that_of_another_file(
+    flows: str, found: bool, project: Project
+) -> None:
+    project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/flows.py": flows, "shift.py": SHIFT})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM404", "shift.py")
+    line = "    domain = codomain = torch.distributions.constraints.real_vector\n"
+    expected = SHIFT.replace("    event_dim = 1\n", f"{line}    event_dim = 1\n") if found else SHIFT
+    assert project.read("shift.py") == expected
+
+
 # ---- which files are looked at ----------------------------------------------------------------------------
 
 USES_F = "from user import F\n"

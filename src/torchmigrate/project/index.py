@@ -170,7 +170,7 @@ class ProjectIndex:
     def library_bases(self, path: Path, names: SemanticModel, base: ast.expr, without: str) -> set[str]:
         """The classes of libraries that a class derives from which a file imports from the project.
 
-        Empty where not all of its bases are known, or one of its own or of the project names `without`.
+        Empty where not all bases are known, or one of the classes names an attribute in `without` (words).
         """
         real = self._real(path)
         name = imported_name(names, base, real)
@@ -414,7 +414,9 @@ class _Project:
     def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
         states, mentions = self._states_in(module), self._mentions_of(module)
         made = states.classes.get(name) if states is not None else None
-        if states is None or made is None or mentions is None or not steps or names_attribute(made, without):
+        if states is None or made is None or mentions is None or not steps:
+            return set()
+        if any(names_attribute(made, word) for word in without.split()):
             return set()
         found: set[str] = set()
         for base in made.bases:

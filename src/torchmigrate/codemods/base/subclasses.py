@@ -65,17 +65,18 @@ def subclass_of(use: Use) -> Subclass | None:
 
 
 def subclasses_elsewhere(
-    symbols: Container[str], attribute: str, file: FileContext
+    symbols: Container[str], attribute: str, without: str, file: FileContext
 ) -> Iterator[tuple[Subclass, str]]:
     """Classes derived from a class of another file of the project that derives from one of a library.
 
-    With the name of the library's class. Only where no class between the two names an attribute.
+    With the name of the library's class. attribute: what the class names. without: attributes (words) that no
+    class between the two names.
     """
     for node in file.names.nodes(ast.ClassDef):
         bases = [base for base in node.bases if not _is_plain(base)]
         if len(bases) != 1 or not names_attribute(node, attribute):
             continue
-        found = file.project.library_bases(file.path, file.names, bases[0], attribute)
+        found = file.project.library_bases(file.path, file.names, bases[0], without)
         for symbol in sorted(name for name in found if name in symbols)[:1]:
             yield Subclass(node, None, sole=True), symbol
 

@@ -57,13 +57,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             if edits is not None and file.fixes.may_fix(hit):
                 fix = fix_by(rule, file, _TITLE[rule.name], *edits)
             yield finding_at(rule, file, span, symbol=hit.symbol, fix=fix)
-    if rule.name == _EVENT_DIM:
-        for item, symbol in subclasses_elsewhere(rule.symbols, "event_dim", file):
-            if file.runs_elsewhere(_guards(item, file)):
-                continue
-            for span, edits in _assigned(item, file):
-                fix = fix_by(rule, file, _TITLE[rule.name], *edits) if edits is not None else None
-                yield finding_at(rule, file, span, symbol=symbol, fix=fix)
+    for item, symbol in subclasses_elsewhere(rule.symbols, *_ELSEWHERE[rule.name], file):
+        if file.runs_elsewhere(_guards(item, file)):
+            continue
+        for span, edits in _LOOK[rule.name](item, file):
+            fix = fix_by(rule, file, _TITLE[rule.name], *edits) if edits is not None else None
+            yield finding_at(rule, file, span, symbol=symbol, fix=fix)
 
 
 def _guards(item: Subclass, file: FileContext) -> Guards:
@@ -210,9 +209,13 @@ def _binds(node: ast.stmt, name: str) -> bool:
     return any(isinstance(target, ast.Name) and target.id == name for target in targets)
 
 
-_EVENT_DIM = "transform-event-dim"
-_LOOK = {_EVENT_DIM: _assigned, "transform-domain": _undeclared}
+_LOOK = {"transform-event-dim": _assigned, "transform-domain": _undeclared}
+# Of classes derived from those of other files: what they name, and what the others must not name.
+_ELSEWHERE = {
+    "transform-event-dim": ("event_dim", "event_dim"),
+    "transform-domain": ("log_abs_det_jacobian", "event_dim domain codomain"),
+}
 _TITLE = {
-    _EVENT_DIM: "Set `domain` and `codomain` instead",
+    "transform-event-dim": "Set `domain` and `codomain` instead",
     "transform-domain": "Declare them as real numbers",
 }
