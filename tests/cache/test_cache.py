@@ -319,6 +319,23 @@ STATES: dict[str, list[str | None]] = {
         "import torch\n\ntorch.save(model, 'model.pt')\n",
         None,
     ],
+    "app/trial.py": [
+        "from app.keys import KEY\n\n\nclass Trial:\n    def state_dict(self):\n        return {KEY: 1}\n",
+        "class Trial:\n    def state_dict(self):\n        return {'epoch': 1}\n",
+        None,
+    ],
+    "app/keys.py": ["KEY = 'epoch'\n", "KEY = object()\n", None],
+    "app/flows.py": [
+        "import torch\n\n\nclass Flow(torch.distributions.Transform):\n    pass\n",
+        "import torch\n\n\nclass Flow(torch.nn.Module):\n    pass\n",
+        None,
+    ],
+    "app/flip.py": [
+        "from app.flows import Flow\n\n\nclass Flip(Flow):\n    def __init__(self):\n        self.event_dim = 1\n",
+    ],
+    "app/resume.py": [
+        "import torch\nfrom app.trial import Trial\n\nTrial().load_state_dict(torch.load('trial.pt'))\n",
+    ],
     "tests/test_patch.py": [
         "from unittest import mock\n\n\n@mock.patch('torch.ger')\ndef test(ger):\n    pass\n",
         "from unittest import mock\n\n\ndef test():\n    with mock.patch('app.layers.ger'):\n        pass\n",

@@ -742,3 +742,98 @@ def test_what_functions_hand_to_each_other_is_followed_so_far_only() -> None:
     last = "def f40(net, x):\n    net.load_state_dict(x)\n"
     text = "import torch\n" + "\n".join([*functions, last]) + "f0(net, torch.load(path))\n"
     assert [item.code for item in run(text, *ONLY).findings] == ["TM600"]
+
+
+# What a class puts into the state dict that it makes: `SAVED` stands for the body of the method.
+MADE = """
+    import enum
+    import numpy as np
+    import torch
+    from keys import EPOCH
+    NAME = "model"
+    class Key:
+        pass
+    class Part(enum.Enum):
+        MODEL = 1
+    class Names:
+        MODEL = "model"
+    MODEL = Key()
+    class Trial:
+        def __init__(self, net, best=0):
+            self.net = net
+            self.best = best
+        def state_dict(self):
+            SAVED
+        def load_state_dict(self, state):
+            pass
+        def begun(self):
+            self.net.train()
+            return self
+        @chained
+        def quick(self):
+            self.net.eval()
+        def inner(self):
+            return self.net
+        def resume(self, path):
+            self.load_state_dict(torch.load(path))
+    def resume(net, path):
+        USED
+"""
+MADE_BY = "Trial(net).load_state_dict(torch.load(path))"
+
+
+def _resumed(saved: str, used: str = MADE_BY) -> str:
+    """What the fixes make of both places that read the file, without the rest."""
+    text = textwrap.dedent(MADE).lstrip()
+    for name, code in (("SAVED", saved), ("USED", used)):
+        indent = text.partition(name)[0].rpartition("\n")[2]
+        text = text.replace(name, textwrap.indent(textwrap.dedent(code).strip(), indent).strip())
+    new = fixed(text, *ONLY, *FIX_ALL)
+    _, _, new = new.partition("def resume(self, path):")
+    return new
+
+
+@pytest.mark.parametrize(
+    ("saved", "wanted"),
+    [
+        ("return {MODEL: self.net.state_dict()}", OTHER),
+        ("return {Part.MODEL: self.net.state_dict()}", OTHER),
+        ("return {EPOCH: 3}", OTHER),  # no file says what it is
+        ("return {'kind': self.__class__, 'net': self.net.state_dict()}", OTHER),
+        ("return {'kind': type(self.net)}", OTHER),
+        ("return {'key': Key, 'net': self.net.state_dict()}", OTHER),
+        ("return {'rng': np.random.get_state()}", OTHER),
+        ("state = {}\nstate[MODEL] = self.net.state_dict()\nreturn state", OTHER),
+        ("state = super().state_dict()\nstate['key'] = Key()\nreturn state", OTHER),
+        ("state = {'kinds': []}\nstate['kinds'].append(self.net.__class__)\nreturn state", OTHER),
+        ("return dict(net=self.net.state_dict(), key=Key())", OTHER),
+        ("return {NAME: self.net.state_dict()}", STATE),
+        ("return {Names.MODEL: self.net.state_dict()}", STATE),
+        ("return {'net': self.net.state_dict(), 'best': self.best}", STATE),
+        ("return {f'{NAME}.best': self.best}", STATE),
+        ("return {name: value for name, value in self.__dict__.items()}", STATE),
+        ("return self.net.state_dict()", STATE),
+    ],
+)
+def test_what_a_class_puts_into_its_own_state_dict(saved: str, wanted: str) -> None:
+    assert _resumed(saved).count(f"torch.load(path, {wanted})") == 2
+
+
+@pytest.mark.parametrize(
+    ("used", "wanted"),
+    [
+        ("trial = Trial(net)\ntrial.load_state_dict(torch.load(path))", OTHER),
+        ("trial = Trial(net)\nstate = torch.load(path)\ntrial.load_state_dict(state)", OTHER),
+        ("trial = Trial(net)\ntrial.load_state_dict(torch.load(path)['trial'])", OTHER),
+        ("trial = Trial(net).begun()\ntrial.load_state_dict(torch.load(path))", OTHER),
+        ("trial = Trial(net).quick().begun()\ntrial.load_state_dict(torch.load(path))", OTHER),
+        ("self.trial = Trial(net)\nself.trial.load_state_dict(torch.load(path))", OTHER),
+        ("trial = Trial(net).inner()\ntrial.load_state_dict(torch.load(path))", STATE),
+        ("trial = Trial(net).elsewhere()\ntrial.load_state_dict(torch.load(path))", STATE),
+        ("trial = Key()\ntrial.load_state_dict(torch.load(path))", STATE),
+        ("trial = Trial(net)\nnet.load_state_dict(torch.load(path))", STATE),
+    ],
+)
+def test_which_class_a_state_dict_is_loaded_into(used: str, wanted: str) -> None:
+    _, _, there = _resumed("return {MODEL: self.net.state_dict()}", used).partition("def resume(net, path):")
+    assert f"torch.load(path, {wanted})" in there

@@ -23,10 +23,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path, monkeypatch)
 
 
-def write_evidence(project: Project, name: str, places: dict[str, dict[str, list[str]]]) -> None:
-    """Evidence of one file as it is now; places: "LINE:COLUMN NAME" -> slot -> kinds."""
+def write_evidence(
+    project: Project,
+    name: str,
+    places: dict[str, dict[str, list[str]]],
+    warnings: dict[str, list[str]] | None = None,
+) -> None:
+    """Evidence of one file as it is now; places: "LINE:COLUMN NAME" -> slot -> kinds; warnings: by line."""
     digest = hashlib.sha256((project.path / name).read_bytes()).hexdigest()
-    content = {"version": 1, "files": {name: {"sha256": digest, "places": places}}}
+    entry = {"sha256": digest, "places": places, "warnings": warnings or {}}
+    content = {"version": 1, "files": {name: entry}}
     project.write(".torchmigrate/evidence.json", json.dumps(content))
 
 
@@ -343,3 +349,42 @@ def test_places_that_are_not_there(project: Project) -> None:
     project.write("lib.py", dedent(MAYBE))
     write_evidence(project, "lib.py", {"999:9 symeig": {"receiver": [ROWS]}, "1:999 symeig": {}})
     assert found(project) == found(project, "--no-evidence")
+
+
+WARNS = """
+import torch
+
+mask = torch.zeros(3, 1).expand(3, 3)
+mask[mask > 0] = 1.0
+y = torch.ger(x, x)
+mask[mask > 1] = 1.0
+helper(x)
+"""
+EXPANDED = "UserWarning: Use of masked_fill_ on expanded tensors is deprecated"
+
+
+def test_a_plan_lists_what_torch_warned_of_where_nothing_is_found(project: Project) -> None:
+    project.write("lib.py", WARNS)
+    warnings = {
+        "5": [EXPANDED],
+        "6": ["UserWarning: torch.ger is deprecated"],  # a finding is about it
+        "7": [EXPANDED],
+        "8": ["UserWarning: this may be slow"],  # of no change
+    }
+    write_evidence(project, "lib.py", {}, warnings)
+
+    def planned(output_format: str, *options: str) -> str:
+        return project.run("plan", "--to", "2.6", "--output-format", output_format, *options, code=0).stdout
+
+    line = f"lib.py:5: torch warned here, and no finding is about it (and 1 more line): {EXPANDED}"
+    assert f"\nWARNED\n  {line}\n" in planned("table")
+    assert f"\n## Warned\n\n- {line.replace('_', chr(92) + '_')}\n" in planned("markdown")
+    assert f"<li>{line}</li>" in planned("html")
+    made = json.loads(planned("json"))
+    assert made["warned"] == [{"path": "lib.py", "row": row, "text": EXPANDED} for row in (5, 7)]
+    assert {place["location"]["row"] for place in made["places"]} == {6}
+    for options in (["--no-evidence"], []):
+        if not options:
+            project.write("lib.py", WARNS + "z = 1\n")  # what was recorded is of another text
+        assert json.loads(planned("json", *options))["warned"] == []
+        assert "WARNED" not in planned("table", *options) and "Warned" not in planned("html", *options)

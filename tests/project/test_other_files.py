@@ -510,6 +510,140 @@ def test_what_imports_a_package_that_decides_what_is_read(project: Project) -> N
     assert "TM600" not in project.run("check", "--isolated", "--select", "TM600", "tools/load.py")
 
 
+TRIAL = """
+    from lib import keys
+    from .keys import EPOCH
+    class Trial:
+        def state_dict(self):
+            return {keys.MODEL: self.net.state_dict(), EPOCH: 3}
+"""
+RESUMES = "import torch\nIMPORT\ntrial = MADE(net)\ntrial.load_state_dict(torch.load(path))\n"
+KEYS = "class Key:\n    pass\nMODEL = Key()\nEPOCH = 'epoch'\n"
+TEXTS = "MODEL = 'model'\nEPOCH = 'epoch'\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "made"),
+    [
+        ("from lib.trial import Trial", "Trial"),
+        ("from lib import Trial", "Trial"),
+        ("from lib import Trial as Run", "Run"),
+        ("import lib", "lib.Trial"),
+        ("import lib as l", "l.Trial"),
+        ("import lib.trial", "lib.trial.Trial"),
+    ],
+)
+@pytest.mark.parametrize("taken", ["from .trial import *\n", "from .trial import Trial\n"])
+def test_a_class_of_another_file_that_makes_its_state_dict(
+    imported: str, made: str, taken: str, project: Project
+) -> None:
+    code = RESUMES.replace("IMPORT", imported).replace("MADE", made)
+    project.write({".git/HEAD": "", "lib/__init__.py": taken, "lib/trial.py": TRIAL, "main.py": code})
+    for keys, wanted in ((KEYS, "False"), (TEXTS, "True")):
+        project.write({"lib/keys.py": keys, "main.py": code})
+        project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM600", "main.py")
+        assert project.read("main.py") == code.replace("(path)", f"(path, weights_only={wanted})")
+
+
+@pytest.mark.parametrize(
+    "imported", ["from other import Trial", "from lib.other import Trial", "from library.trial import Trial"]
+)
+def test_another_class_of_the_name_makes_no_state_dict(imported: str, project: Project) -> None:
+    code = RESUMES.replace("IMPORT", imported).replace("MADE", "Trial")
+    plain = "class Trial:\n    pass\n"
+    project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/trial.py": TRIAL, "lib/keys.py": KEYS})
+    project.write({"other.py": plain, "lib/other.py": plain, "main.py": code})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM600", "main.py")
+    assert project.read("main.py") == code.replace("(path)", "(path, weights_only=True)")
+
+
+FLOW = """
+import torch
+from torch.distributions import constraints
+IMPORT
+
+
+class Flip(BASE):
+    domain = constraints.real_vector
+    codomain = constraints.real_vector
+
+    def __init__(self, dim):
+        super().__init__()
+        self.event_dim = -dim
+"""
+MODULE = "import torch\n\n\nclass Flow(torch.distributions.Transform, torch.nn.Module):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("flows", "imported", "base"),
+    [
+        (MODULE, "from lib.flows import Flow", "Flow"),
+        (MODULE, "import lib.flows", "lib.flows.Flow"),
+        (f"{MODULE}\n\nclass Other(Flow):\n    pass\n", "from lib.flows import Other", "Other"),
+        (
+            "from torch.distributions import *\n\n\nclass Flow(transforms.Transform, object):\n    event_dim = 1\n",
+            "from lib.flows import Flow",
+            None,
+        ),
+        ("class Flow:\n    pass\n", "from lib.flows import Flow", None),
+        (f"from unknown import Mixin\n{MODULE}".replace("(", "(Mixin, "), "from lib.flows import Flow", None),
+        (MODULE, "from lib.other import Flow", None),
+        (
+            f"{MODULE}    def __init__(self):\n        self.event_dim = 1\n",
+            "from lib.flows import Flow",
+            None,
+        ),
+    ],
+)
+def test_a_class_of_another_file_that_derives_from_one_of_a_library(
+    flows: str, imported: str, base: str | None, project: Project
+) -> None:
+    code = FLOW.replace("IMPORT", imported).replace("BASE", base or "Flow")
+    project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/flows.py": flows, "flip.py": code})
+    project.write({"lib/other.py": "class Flow:\n    pass\n"})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM403", "flip.py")
+    new = "".join(
+        f"        self.{side} = constraints.independent(constraints.real, -dim)\n"
+        for side in ("domain", "codomain")
+    )
+    expected = code.replace("        self.event_dim = -dim\n", new) if base else code
+    assert project.read("flip.py") == dedent(expected)
+
+
+SHIFT = """
+import torch
+from lib.flows import Flow
+
+
+class Shift(Flow):
+    event_dim = 1
+
+    def _call(self, x):
+        return x + 1
+
+    def log_abs_det_jacobian(self, x, y):
+        return x.new_zeros(x.shape[:-1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("flows", "found"),
+    [
+        (MODULE, True),
+        (MODULE.replace("pass", "domain = codomain = torch.distributions.constraints.real"), False),
+        (MODULE.replace("torch.distributions.Transform, ", ""), False),
+    ],
+)
+def test_a_class_that_says_no_domain_and_neither_does_that_of_another_file(
+    flows: str, found: bool, project: Project
+) -> None:
+    project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/flows.py": flows, "shift.py": SHIFT})
+    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM404", "shift.py")
+    line = "    domain = codomain = torch.distributions.constraints.real_vector\n"
+    expected = SHIFT.replace("    event_dim = 1\n", f"{line}    event_dim = 1\n") if found else SHIFT
+    assert project.read("shift.py") == expected
+
+
 # ---- which files are looked at ----------------------------------------------------------------------------
 
 USES_F = "from user import F\n"

@@ -202,6 +202,51 @@ def test_without_unsafe_fixes_they_explain_every_line_that_they_are_about(tmp_pa
     assert (failing["code"], failing["path"], failing["line"]) == ("TM407", "samples.py", 9)
 
 
+SHAPES = """\
+import torch
+from torch.distributions import Uniform
+from torch.testing import assert_allclose
+
+
+def sample(x):
+    return Uniform(x, x).sample()
+
+
+def test_other_shapes():
+    a = torch.ones(3)
+    assert_allclose(sample(a).expand(2, 3), a)
+    assert_allclose(a, a)
+    assert_allclose(a, sample(torch.ones(1)))
+
+
+def test_same_shapes():
+    assert_allclose(sample(torch.ones(3)), torch.ones(3))
+"""
+
+
+def test_a_fix_is_chosen_again_by_what_tests_show_that_got_there_later(tmp_path: Path) -> None:
+    """The samples are mended by a rule that only guesses, after the fixes that depend on what is recorded."""
+    repository = Repository(tmp_path, {"test_some.py": SHAPES, "requirements.txt": "torch==1.4.0\n"})
+    repository.upgrade("--unsafe-fixes")
+    text = repository.result("test_some.py")
+    assert text.count("torch.broadcast_tensors(") == 3 and "assert_allclose" not in text
+    assert repository.report["after"]["counts"]["passed"] == 2
+    assert [step["codes"] for step in repository.report["applied"]][-1] == ["TM025"]
+    titles = [step["title"] for step in repository.report["applied"]]
+    assert titles[-1] == "Choose other fixes by what the tests now show (TM025)"
+    log = repository.git("log", "--format=%s", "torchmigrate/upgrade-2.13")
+    assert log.splitlines()[0] == titles[-1] and "To be recorded" not in log
+
+
+def test_a_fix_that_no_other_one_replaces_stays_as_it_is(tmp_path: Path) -> None:
+    text = SHAPES.replace("sample(a).expand(2, 3), a)", "sample(a), a + 1)")
+    repository = Repository(tmp_path, {"test_some.py": text, "requirements.txt": "torch==1.4.0\n"})
+    repository.upgrade("--unsafe-fixes", code=1)
+    [failing] = repository.report["failing"]
+    assert failing["tests"] == ["test_some.py::test_other_shapes"] and failing["line"] == 12
+    assert "assert_allclose" not in repository.result("test_some.py")
+
+
 def test_the_python_that_is_required_is_raised_with_the_pins(tmp_path: Path) -> None:
     setup = """\
 [metadata]

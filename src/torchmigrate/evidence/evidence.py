@@ -34,17 +34,27 @@ Slots = Mapping[str, tuple[Seen, ...]]  # "receiver", "0", "device" -> what was 
 
 
 class FileEvidence(Struct, frozen=True):
-    """What is known of one file. places: (line, column in characters from 1, name) -> what was seen."""
+    """What is known of one file.
+
+    places: (line, column in characters from 1, name) -> what was seen. warnings: line -> what torch said.
+    """
 
     sha256: str
     places: Mapping[tuple[int, int, str], Slots]
+    warnings: Mapping[int, Sequence[str]]
 
 
 class SeenPlaces:
-    """What was seen in one text, by line and column in bytes."""
+    """What was seen in one text, by line and column in bytes. warnings: as in `FileEvidence`."""
 
-    def __init__(self, source: Source, places: Mapping[tuple[int, int, str], Slots]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        places: Mapping[tuple[int, int, str], Slots],
+        warnings: Mapping[int, Sequence[str]],
+    ) -> None:
         self.of_names = places
+        self.warnings = warnings
         self._places: dict[tuple[int, int, str], Slots] = {}
         for (line, column, name), slots in places.items():
             before = source.line_text(line)[: column - 1]
@@ -82,7 +92,7 @@ class Evidence:
             text = hashlib.sha256(source.content()).hexdigest()
         except SourceError:
             return None
-        return SeenPlaces(source, entry.places) if text == entry.sha256 else None
+        return SeenPlaces(source, entry.places, entry.warnings) if text == entry.sha256 else None
 
 
 class EvidenceOfFiles:
@@ -140,7 +150,7 @@ class EvidenceOfFiles:
             if slots:
                 row, place = after.position(moved(start))
                 places[row, place, name] = slots
-        self._latest = after.text, SeenPlaces(after, places)
+        self._latest = after.text, SeenPlaces(after, places, {})
 
 
 def _rows_of_statements(source: Source, spans: Sequence[tuple[int, int]]) -> set[int]:
@@ -228,7 +238,8 @@ def _entry(entry: Any) -> FileEvidence:
         places[int(line), int(column), name] = {
             str(slot): found for slot, kinds in slots.items() if slot != _GONE and (found := _kinds(kinds))
         }
-    return FileEvidence(str(entry["sha256"]), places)
+    warnings = {int(line): tuple(map(str, texts)) for line, texts in entry.get("warnings", {}).items()}
+    return FileEvidence(str(entry["sha256"]), places, warnings)
 
 
 def _kinds(texts: Any) -> tuple[Seen, ...]:

@@ -44,9 +44,9 @@ class Git:
             raise self.error(f"git {arguments[0]} in {self.directory}: {what}")
         return done.stdout
 
-    def says(self, *arguments: str) -> str | None:
+    def says(self, *arguments: str, data: bytes | None = None) -> str | None:
         """What a call prints; None where it fails."""
-        done = self._call(arguments, None)
+        done = self._call(arguments, data)
         return None if done.returncode else done.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
 
     def _call(self, arguments: tuple[str, ...], data: bytes | None) -> subprocess.CompletedProcess[bytes]:

@@ -14,6 +14,7 @@ from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.engine.engine import Engine
+from torchmigrate.evidence.evidence import Warned
 from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem
 from torchmigrate.planning.compute import Nature, since
 from torchmigrate.planning.decisions import Decided, decisions
@@ -23,6 +24,7 @@ from torchmigrate.planning.trial import Back, left_of
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.reasons import help_of, message_of, reason_of, said_of
 from torchmigrate.report.style import printable
+from torchmigrate.report.warned import is_of_change
 from torchmigrate.run.configurations import Configurations, Scope, guesses
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.needs import newest_required
@@ -41,15 +43,16 @@ _MODULES = frozenset([".py"])  # suffixes of what is imported
 class Looked(FileResult):
     """What a plan knows of one file.
 
-    places: in order. concerned: whether it mentions one of the libraries.
+    places: in order. concerned: whether it mentions one of the libraries. warned: as in `Plan`.
     """
 
-    __slots__ = ("concerned", "places")
+    __slots__ = ("concerned", "places", "warned")
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.places: list[Place] = []
         self.concerned = False
+        self.warned: list[Warned] = []
 
 
 class Search:
@@ -112,6 +115,7 @@ class Search:
         if result.history is None:
             return []
         found = [each for each in result.history.found if each.code != NEEDS_NEWER]
+        looked.warned += self._warned(found, source, path, engine)
         mended = self._tried(found, result, source)
         if engine.settings.selects(NEEDS_NEWER) and looked.concerned and not source.is_documentation:
             needs = self.engines.needing(path).findings(source, path, result.history.file)
@@ -120,6 +124,22 @@ class Search:
         if result.history.file is not None:
             result.history.file.close()
         return places
+
+    def _warned(
+        self, found: Iterable[Finding], source: Source, path: Path, engine: Engine
+    ) -> Iterator[Warned]:
+        """Where torch was seen to warn of a change in a text, but for the lines of findings."""
+        seen = engine.analyser.evidence.of(path, source)
+        if seen is None or not seen.warnings:
+            return
+        rows: set[int] = set()
+        for finding in found:
+            for start, end in ((finding.start, finding.end), *finding.places):
+                rows.update(range(source.position(start)[0], source.position(end)[0] + 1))
+        shown = shown_path(path, self.here)
+        for line, texts in seen.warnings.items():
+            if line not in rows:
+                yield from (Warned(shown, line, printable(text)) for text in texts if is_of_change(text))
 
     # ---- what is left --------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from torchmigrate.evidence.evidence import Warned
 from torchmigrate.findings import Timeline
 from torchmigrate.planning.model import Effect, Place, Plan, Row, Since, Unimportable, Unread
 from torchmigrate.planning.reach import Reach
@@ -96,6 +97,7 @@ def make_plan(
     concerned: int | None = None,
     unread: Iterable[Unread] = (),
     unimportable: Iterable[Unimportable] = (),
+    warned: Iterable[Warned] = (),
 ) -> Plan:
     """The plan of a project for every release from its minimum to the target.
 
@@ -121,6 +123,7 @@ def make_plan(
         files if concerned is None else concerned,
         tuple(unread),
         tuple(unimportable),
+        tuple(sorted(warned)),
     )
 
 

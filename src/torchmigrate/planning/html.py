@@ -22,6 +22,7 @@ from torchmigrate.planning.groups import (
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effect, Effort, Place, Plan, Row
 from torchmigrate.report.bars import Column, Part, chart
+from torchmigrate.report.warned import warned_lines
 from torchmigrate.report.web_page import web_page
 from torchmigrate.versions.releases import Version, show_version
 
@@ -50,6 +51,7 @@ def as_html(plan: Plan, links: Links) -> str:
         pins=pinned_line(plan),
         imports=imports_line(plan),
         unread=unread_lines(plan),
+        warned=list(warned_lines(plan.warned)),
         lacking=LACKING,
         lacking_line=lacking_line(plan) if plan.lacking else "",
         hint=minimum_hint(plan),

@@ -26,6 +26,7 @@ def as_json(plan: Plan, links: Links) -> str:
         "files_with_torch": plan.concerned,
         "not_read": [_unread(each) for each in plan.unread],
         "is_whole": plan.is_whole,
+        "warned": [{"path": each.path, "row": each.line, "text": each.text} for each in plan.warned],
         "effort": {effort.name.lower(): plan.last.of(effort) for effort in Effort},
         "may_differ": plan.last.may_differ,
         "pinned": plan.last.pinned,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from torchmigrate.evidence.evidence import Warned
 from torchmigrate.files.paths import repository_of
 from torchmigrate.findings import Problem
 from torchmigrate.planning.collect import Looked, Search
@@ -57,13 +58,14 @@ class Seen(Struct, eq=False):
     """What was found in some files of a project; can be sent to another process.
 
     concerned: how many mention a library. broken: the files (real paths) with what breaks on import, with
-    the first release of which it does.
+    the first release of which it does. warned: as in `Plan`.
     """
 
     problems: list[Problem] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     concerned: int = 0
     broken: dict[Path, Version] = field(default_factory=dict)
+    warned: list[Warned] = field(default_factory=list)
 
     def add(self, other: Seen) -> None:
         """Add what was found in the files that come after those of this one."""
@@ -71,6 +73,7 @@ class Seen(Struct, eq=False):
         self.places += other.places
         self.concerned += other.concerned
         self.broken |= other.broken
+        self.warned += other.warned
 
 
 class Project:
@@ -123,6 +126,7 @@ class Project:
                 seen.problems += result.problems
                 if isinstance(result, Looked):
                     seen.places += result.places
+                    seen.warned += result.warned
                     if (since := broken_since(result.places, self._target)) is not None:
                         seen.broken[Path(os.path.realpath(result.path))] = since
                     seen.concerned += result.concerned
@@ -143,6 +147,7 @@ class Project:
             concerned=seen.concerned,
             unread=not_read(self._paths, settings, self.files, problems, self._here),
             unimportable=unimportable(seen.broken, self._importers, shown) if seen.broken else (),
+            warned=seen.warned,
         )
         return plan, problems
 

@@ -21,6 +21,7 @@ from torchmigrate.planning.groups import (
 )
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effort, Place, Plan, Span
+from torchmigrate.report.warned import warned_lines
 from torchmigrate.versions.releases import show_version
 
 _COLUMNS = [*(effect.words.lower() for effect in EFFECTS), *(effort.value for effort in Effort)]
@@ -41,6 +42,8 @@ def as_markdown(plan: Plan, links: Links, *, step: bool) -> str:
         lines += _table(["torch", "runs", *more, *_COLUMNS], [_cells(plan, span) for span in plan.spans], 2)
     if step:
         lines += _step(plan, links)
+    if plan.warned:
+        lines += ["", "## Warned", "", *(f"- {escape(line)}" for line in warned_lines(plan.warned))]
     if plan.unread:
         lines += ["", "## Not read", "", *(f"- {escape(line)}" for line in unread_lines(plan))]
     return "\n".join(lines) + "\n"

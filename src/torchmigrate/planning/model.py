@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from torchmigrate.evidence.evidence import Warned
 from torchmigrate.findings import Severity
 from torchmigrate.versions.releases import Version, show_version
 
@@ -310,6 +311,7 @@ class Plan(Struct, frozen=True):
     places: in order of path and place.
     files: that were looked at; concerned: those of them that mention one of the libraries.
     unimportable: the files that cannot be imported on the target, as far as that is sure.
+    warned: where torch was seen to warn that something changes, and no finding says what.
     """
 
     project: str
@@ -322,6 +324,7 @@ class Plan(Struct, frozen=True):
     concerned: int = 0
     unread: tuple[Unread, ...] = ()
     unimportable: tuple[Unimportable, ...] = ()
+    warned: tuple[Warned, ...] = ()
 
     @property
     def first(self) -> Version:

@@ -21,6 +21,7 @@ from torchmigrate.planning.groups import (
 )
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effect, Effort, Plan, Span, Tally
 from torchmigrate.report.style import Style, printable
+from torchmigrate.report.warned import warned_lines
 from torchmigrate.versions.releases import show_version
 
 _NONE = "·"
@@ -46,6 +47,8 @@ def as_table(plan: Plan, style: Style, *, step: bool) -> str:
         lines += _aligned(["TORCH", *heads(plan)], [_cells(plan, span, style) for span in plan.spans], style)
     if step:
         lines += _step(plan, style)
+    if plan.warned:
+        lines += ["", style.bold("WARNED"), *(f"  {printable(line)}" for line in warned_lines(plan.warned))]
     if plan.unread:
         lines += ["", style.bold("NOT READ"), *(f"  {printable(line)}" for line in unread_lines(plan))]
     return "\n".join(lines) + "\n"

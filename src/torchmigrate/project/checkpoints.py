@@ -151,6 +151,7 @@ class Saved:
     """
 
     def __init__(self, tree: ast.Module, data: bytes) -> None:
+        self.tree = tree
         self._numeric = is_numeric(data)
         self._like_tensors = _LIKE_TENSORS.search(data) is not None
         # What a name gets in a scope (attributes: in the file), each with the scope that it is written in.
@@ -219,6 +220,10 @@ class Saved:
     def is_plain(self, what: ast.expr, scope: ast.AST) -> bool:
         """Whether a value of a function, or of the module, is sure to be plain."""
         return self._kind(what, scope, 0) is _Kind.PLAIN and self._key(what, scope) not in self._changed
+
+    def is_object(self, what: ast.expr, scope: ast.AST) -> bool:
+        """Whether a value of a function, or of the module, is sure to be another object than a plain one."""
+        return self._kind(what, scope, 0) is _Kind.OBJECT
 
     @cached_property
     def _changed(self) -> set[_Key]:
@@ -331,6 +336,8 @@ class Saved:
                 return self._worst(given, scope, depth) if given else _Kind.LIKELY
             if name == "vars":
                 return _Kind.LIKELY
+            if name == "type":
+                return _Kind.OBJECT
             return _Kind.OBJECT if name[:1].isupper() else self._of_result(name, scope, depth)
         if not isinstance(function, ast.Attribute):
             return _Kind.UNKNOWN
@@ -366,7 +373,7 @@ class Saved:
         root = _root(node)
         if root in ("np", "numpy"):
             return _Kind.PLAIN if node.attr in ("inf", "nan", "pi", "e") else _Kind.OBJECT
-        if node.attr == "__version__" and root in self._torch:
+        if node.attr == "__class__" or (node.attr == "__version__" and root in self._torch):
             return _Kind.OBJECT
         if node.attr in ("weight", "bias", "grad", "shape", "__name__", "__version__"):
             return _Kind.PLAIN

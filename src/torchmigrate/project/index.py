@@ -7,7 +7,7 @@ import functools
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,6 +48,7 @@ from torchmigrate.project.module_values import (
     is_telling,
     values_of,
 )
+from torchmigrate.project.own_states import STATE, OwnStates
 from torchmigrate.project.questions import NO_ANSWER, Questions
 from torchmigrate.project.screening import (
     ASSIGNED,
@@ -63,11 +64,12 @@ from torchmigrate.project.screening import (
     notebook_takes,
     screen,
 )
-from torchmigrate.project.tested import is_promising, tested_names
+from torchmigrate.project.tested import imported_name, is_promising, tested_names
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Foreign, SemanticModel, Value
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source, SourceError
+from torchmigrate.source.trees import names_attribute
 
 WORTH_SHARING = 200  # files of a project in a run
 STEPS = 4  # from module to module on the way to what a name means
@@ -152,6 +154,40 @@ class ProjectIndex:
         """Whether a package that `path` is in or imports says for all what `torch.load` reads."""
         return self._told("decides_loading", path, self._project(path).decides_loading(self._real(path)))
 
+    def keeps_objects(self, path: Path, names: SemanticModel, made: ast.expr, called: Sequence[str]) -> bool:
+        """Whether a class that a file imports puts objects into the state dict that it makes itself.
+
+        Args:
+            made: the class, as the file names it.
+            called: as for `OwnStates.keeps_objects`.
+        """
+        real = self._real(path)
+        name = imported_name(names, made, real)
+        if name is None:
+            return False
+        found = self._project(path).keeps_objects(name, real, called)
+        return self._told("keeps_objects", path, found, name, list(called))
+
+    def library_bases(self, path: Path, names: SemanticModel, base: ast.expr, without: str) -> set[str]:
+        """The classes of libraries that a class derives from which a file imports from the project.
+
+        Empty where not all bases are known, or one of the classes names an attribute in `without` (words).
+        """
+        real = self._real(path)
+        name = imported_name(names, base, real)
+        if name is None:
+            return set()
+        found = self._project(path).library_bases(name, real, without)
+        return self._told("library_bases", path, found, name, without)
+
+    def is_plain(self, path: Path, names: SemanticModel, node: ast.expr) -> bool:
+        """Whether what a file imports under a name is known to be text or a number."""
+        real = self._real(path)
+        name = imported_name(names, node, real)
+        if name is None:
+            return False
+        return self._told("is_plain", path, self._project(path).is_plain(name, real), name)
+
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
         return self._told("qualified", path, self._project(path).qualified(name, self._real(path)), name)
@@ -218,6 +254,12 @@ class ProjectIndex:
                 return project.saves_plainly(real.parent, name)
             case "decides_loading", []:
                 return project.decides_loading(real)
+            case "keeps_objects", [[base, parts], list(called)]:
+                return project.keeps_objects(_name(base, parts), real, list(map(str, called)))
+            case "library_bases", [[base, parts], str(without)]:
+                return project.library_bases(_name(base, parts), real, without)
+            case "is_plain", [[base, parts]]:
+                return project.is_plain(_name(base, parts), real)
             case "qualified", [[base, parts]]:
                 return project.qualified(_name(base, parts), real)
             case "said", _:
@@ -274,6 +316,7 @@ class _Project:
         self._numeric: dict[str, bool] = {}
         self._with_settings: dict[Path, bool] = {}
         self._plain: dict[str, dict[Path, bool | None]] = {}
+        self._own_states: dict[Path, OwnStates | None] = {}
         self._values: dict[Path, ModuleValues | None] = {}
         self._imported_at_import: dict[Path, list[Taken]] = {}
 
@@ -350,6 +393,82 @@ class _Project:
             except (SourceError, RecursionError):
                 self._saved_by[path] = None
         return self._saved_by[path]
+
+    @functools.cached_property
+    def _with_states(self) -> list[Path]:
+        """The files with a class that makes its state dict itself."""
+        return [*self.contents.holding(b"def %s(" % STATE.encode())]
+
+    def keeps_objects(self, name: Name, other: Path, called: Sequence[str]) -> bool:
+        word = name.parts[-1]
+        if not any(b"class %s" % os.fsencode(word) in self.contents[path] for path in self._with_states):
+            return False
+        module = self._defining(name, other, STEPS)
+        states = self._states_in(module) if module is not None else None
+        return states is not None and states.keeps_objects(
+            word, called, lambda node: self._is_plain_in(node, module)
+        )
+
+    def library_bases(self, name: Name, other: Path, without: str) -> set[str]:
+        module = self._defining(name, other, STEPS)
+        return self._bases_in(module, name.parts[-1], without, STEPS) if module is not None else set()
+
+    def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
+        states, mentions = self._states_in(module), self._mentions_of(module)
+        made = states.classes.get(name) if states is not None else None
+        if states is None or made is None or mentions is None or not steps:
+            return set()
+        if any(names_attribute(made, word) for word in without.split()):
+            return set()
+        found: set[str] = set()
+        for base in made.bases:
+            known: set[str] = set()
+            if isinstance(base, ast.Name) and base.id in states.classes:
+                known = self._bases_in(module, base.id, without, steps - 1)
+            for meant in mentions.meanings(base):
+                known |= self.qualified(meant, module)
+                if not known and (other := self._defining(meant, module, STEPS)) is not None:
+                    known = self._bases_in(other, meant.parts[-1], without, steps - 1)
+            if not known:
+                return set()
+            found |= known
+        return found
+
+    def is_plain(self, name: Name, other: Path) -> bool:
+        module = self._defining(name, other, STEPS)
+        states = self._states_in(module) if module is not None else None
+        return states is not None and states.is_plain(name.parts[-1])
+
+    def _is_plain_in(self, node: ast.expr, path: Path | None) -> bool:
+        """Whether what a name in a file means, which an import binds, is known to be text or a number."""
+        found = self._mentions_of(path) if path is not None else None
+        meant = found.meanings(node) if found is not None else []
+        return bool(meant) and all(path is not None and self.is_plain(name, path) for name in meant)
+
+    def _states_in(self, path: Path) -> OwnStates | None:
+        if path not in self._own_states:
+            saved = self._saved(path)
+            self._own_states[path] = OwnStates(saved.tree, saved) if saved is not None else None
+        return self._own_states[path]
+
+    def _defining(self, name: Name, other: Path, steps: int) -> Path | None:
+        """The module that binds a name, by more than an import; None: there is none, or more."""
+        found: set[Path] = set()
+        waiting = [(name, other, steps)]
+        while waiting:
+            name, other, steps = waiting.pop()
+            owner, word = replace(name, parts=name.parts[:-1]), name.parts[-1]
+            last = (*(owner.base or ()), *owner.parts)[-1:]
+            for path in [each for part in last for each in self.modules.get(part, ())]:
+                if path == other or not self._is(owner, other, path):
+                    continue
+                states, mentions = self._states_in(path), self._mentions_of(path)
+                if states is not None and word in states:
+                    found.add(path)
+                elif mentions is not None and steps:
+                    sources = mentions.bound(word) or [star.plus(word) for star in mentions.stars]
+                    waiting += [(source, path, steps - 1) for source in sources]
+        return found.pop() if len(found) == 1 else None
 
     def saves_objects(self, directory: Path) -> bool:
         if directory not in self._objects_for:

@@ -69,6 +69,21 @@ def tested_names(names: SemanticModel, path: Path) -> dict[str, Tested]:
     return found
 
 
+def imported_name(names: SemanticModel, node: ast.expr, path: Path) -> Name | None:
+    """What a dotted name means that begins with what an import binds; None: it does not, or not for sure."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    found = [each for each in names.imports if isinstance(node, ast.Name) and each.name == node.id]
+    if len(found) != 1 or _is_of_library(found[0]):
+        return None
+    whole = _imported(found[0], path.parent.parts)
+    if whole is None and found[0].kind is BindingKind.IMPORT:  # the first part of `import package.compat`
+        whole = Name(None, (found[0].name,))
+    return None if whole is None else whole.plus(*parts)
+
+
 def _is_of_library(binding: Binding) -> bool:
     return (binding.target or "").partition(".")[0] in LIBRARY_ROOTS
 

@@ -130,6 +130,17 @@ def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:
     )
 
 
+def names_attribute(node: ast.AST, name: str) -> bool:
+    """Whether something below a node sets an attribute or a variable of a name, or has it as a string."""
+    return any(
+        (isinstance(item, ast.Attribute) and item.attr == name and not isinstance(item.ctx, ast.Load))
+        or (isinstance(item, ast.Name) and item.id == name and not isinstance(item.ctx, ast.Load))
+        or (isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and item.name == name)
+        or (isinstance(item, ast.Constant) and item.value == name)
+        for item in walk(node)
+    )
+
+
 def last_name(node: ast.AST) -> str:
     """The last part of `a.b.c`; nothing of what is no chain of names and attributes."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -79,6 +79,7 @@ class Fixer:
         unsafe: unsafe fixes are made, too.
         tools: others that are asked for.
         guessed: what rules that only guess say of these files is fixed, too: paths by the code of the rule.
+        only: codes and paths; nothing else is fixed. None: everything is.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Fixer:
         jobs: int | None = None,
         tools: Sequence[Tool] = (),
         guessed: Mapping[str, Collection[str]] | None = None,
+        only: tuple[Collection[str], Collection[str]] | None = None,
     ) -> None:
         self.space = space
         self.target = show_version(target)
@@ -101,6 +103,7 @@ class Fixer:
         self.jobs = jobs
         self.tools = tools
         self.guessed = guessed or {}
+        self.only = only
         self._written_for = self._oldest()
         self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
 
@@ -133,6 +136,15 @@ class Fixer:
     def guesses(self) -> frozenset[str]:
         """The codes of the rules that `look` asks only when it is `guessing`."""
         return guesses(self._catalogue)
+
+    @property
+    def decided_by_runs(self) -> frozenset[str]:
+        """The codes of the rules of which only a recording says which fix is right."""
+        return frozenset(
+            rule.code
+            for rule in self._catalogue.rules
+            if any(each.kind == "other-shape" for case in rule.cases for each in case.when.values())
+        )
 
     def look(self, *, guessing: bool = False) -> Looked:
         """What is found in the tree as it is, with the fixes that would be made.
@@ -232,6 +244,7 @@ class Fixer:
         evidence = self.space.evidence_of(start)
         asked = [__version__, start, str(self.unsafe), *(tool.key for tool in self.tools)]
         asked += [f"{code} {path}" for code, paths in self.guessed.items() for path in paths]
+        asked += [f"only {name}" for names in self.only or () for name in sorted(names)]
         key = f"made-{_digest(exclusions, asked, evidence)}"
         made = self.space.recalled(key, list[Applied])
         if made is not None and all(
@@ -279,8 +292,14 @@ class Fixer:
                 for finding in findings
                 if finding.code not in guesses or path in self.guessed.get(finding.code, ())
             ]
-            for path, findings in found.items()
+            for path, findings in self._allowed(found).items()
         }
+
+    def _allowed(self, found: Mapping[str, list[Finding]]) -> Mapping[str, list[Finding]]:
+        if self.only is None:
+            return found
+        codes, paths = self.only
+        return {path: [each for each in found[path] if each.code in codes] for path in found if path in paths}
 
     def _with_rules(self, group: Group, paths: Sequence[str], exclusion: Exclusion) -> list[Applied]:
         configurations = self._configurations(group.codes, fix=True)
@@ -320,10 +339,7 @@ class Fixer:
         changed = [path for path in fixes if (self.space.tree / path).read_bytes() != before[path]]
         if not changed:
             return []
-        message = f"{group.title}\n"
-        if group.why:
-            message += f"\n{_wrapped(group.why)}\n"
-        commit = self.space.git.commit(message)
+        commit = self.space.git.commit(message_of(group))
         root = self.space.tree
         carry(root, {path: (before[path], (root / path).read_bytes()) for path in changed})
         return [Applied(group, commit, sum(fixes[path] for path in changed), tuple(sorted(changed)))]
@@ -366,6 +382,11 @@ class Fixer:
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self.space.tree).as_posix()
+
+
+def message_of(group: Group) -> str:
+    """The message of the commit of a group."""
+    return f"{group.title}\n" + (f"\n{_wrapped(group.why)}\n" if group.why else "")
 
 
 class _Needs:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from torchmigrate.evidence.evidence import warnings_in
-from torchmigrate.patterns import pattern
+from torchmigrate.evidence.evidence import Warned, warnings_in
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
+from torchmigrate.report.warned import is_of_change, warned_lines
 from torchmigrate.upgrade import smoke
+from torchmigrate.upgrade.again import squashed, undone
 from torchmigrate.upgrade.causes import Places
 from torchmigrate.upgrade.environment import Environment, Options, given, made
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer
@@ -37,9 +37,7 @@ from torchmigrate.versions.releases import Version, show_version
 
 _ROUNDS = 40  # how often something is taken back before all is
 _SAMPLE = 40  # tests with which a guess is tried, each for another reason that they fail for
-_MOST_WARNINGS = 20  # of different texts
 _MOST_TEXT = 160  # characters of one
-_OF_CHANGE = pattern(r"deprecat|removed|no longer|in favou?r of|future|will be", re.IGNORECASE)
 _STAGES = 3  # how often more fixes are made by what the tests show once they get further
 PYTEST = "pytest -q"
 
@@ -131,13 +129,20 @@ class Upgrade:
         steps, after = self._stages(before)
         return self._report(environment, before, before_old, steps, after, verified)
 
-    def _fixer(self, *, unsafe: bool, guessed: Mapping[str, Collection[str]] | None = None) -> Fixer:
+    def _fixer(
+        self,
+        *,
+        unsafe: bool,
+        guessed: Mapping[str, Collection[str]] | None = None,
+        only: tuple[Collection[str], Collection[str]] | None = None,
+    ) -> Fixer:
         return Fixer(
             *(self.space, self.request.to, self.console, self.clock),
             unsafe=unsafe,
             jobs=self.request.jobs,
             tools=self.tools,
             guessed=guessed,
+            only=only,
         )
 
     # ---- tests -------------------------------------------------------------------------------------------
@@ -185,7 +190,39 @@ class Upgrade:
             if more:
                 self._keep_excluded(start, final)
             start, before = final, after
-        return self._guessed(made, after, start) if self.request.unsafe else (made, after)
+        if self.request.unsafe:
+            made, after = self._guessed(made, after, start)
+        for _ in range(_STAGES if self.request.evidence and after.collected else 0):
+            more, then = self._again(made, after)
+            if not more:
+                break
+            made, after = [*made, *more], then
+        return made, after
+
+    def _again(self, made: list[Applied], after: TestRun) -> tuple[list[Applied], TestRun]:
+        """Make fixes anew that depend on what is recorded, in the files where tests fail at what they wrote.
+
+        They stay if a test passes that did not, and none fails that did not.
+        """
+        found = undone(self.space, made, after, self.fixer.decided_by_runs)
+        if found is None:
+            return [], after
+        commit, step, paths = found
+        self._say(f"recording the tests without the fixes that they fail at: {', '.join(step.group.codes)}")
+        self.suite.record(commit, self.fixer.names)
+        fixer = self._fixer(unsafe=self.request.unsafe, only=(step.group.codes, paths))
+        final = made[-1].commit
+        more = squashed(self.space, final, fixer.make(commit, {}), step)
+        if more is None:
+            return [], after
+        self._say("running the tests with the other fixes")
+        then = self.suite.run(more.commit)
+        self._told(then)
+        lost = broken(after, then)
+        if mended(after, then) and not (lost and self._surely(lost, then, final, more.commit)):
+            return [more], then
+        self._say("  reverted: no test passes that did not, or another one fails")
+        return [], after
 
     def _keep_excluded(self, start: str, final: str) -> None:
         """What was taken back of the fixes on one commit is not made on the next either."""
@@ -412,21 +449,21 @@ class Upgrade:
 
     def _warned(self, after: TestRun, final: str, places: Places) -> Iterator[str]:
         """Where torch said while the tests ran that something changes, and no finding says what."""
-        told: dict[tuple[str, int], str] = {}
+        told: dict[tuple[str, int], Warned] = {}
         data = self.space.evidence_of(final) or self.space.evidence_of(self.space.base)
         for seen in warnings_in(data, self.space.tree):  # also of what torch's own lines warned
-            told[seen.path, seen.line] = seen.text
+            told[seen.path, seen.line] = seen
         for each in after.warnings:
             if not Path(each.path).is_absolute():
                 text = " ".join(each.message.partition("(Triggered internally")[0].split())
-                told[each.path, each.line] = f"{each.category}: {text[:_MOST_TEXT]}"
-        found: dict[str, list[str]] = {}
-        for (path, line), text in sorted(told.items()):
-            if _OF_CHANGE.search(text) and not places.names(path, line):
-                found.setdefault(text, []).append(f"{path}:{line}")
-        for text, lines in list(found.items())[:_MOST_WARNINGS]:
-            more = f" (and {plural(len(lines) - 1, 'more line')})" if len(lines) > 1 else ""
-            yield f"{lines[0]}: torch warned here, and no finding is about it{more}: {text}"
+                told[each.path, each.line] = Warned(
+                    each.path, each.line, f"{each.category}: {text[:_MOST_TEXT]}"
+                )
+        return warned_lines(
+            each
+            for each in told.values()
+            if is_of_change(each.text) and not places.names(each.path, each.line)
+        )
 
     def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> Group | None:
         """The group of which a commit wrote a line."""

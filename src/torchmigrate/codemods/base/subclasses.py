@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from msgspec import Struct
 
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Role, Use
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import names_attribute, walk
 
 Method = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -16,12 +17,12 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 class Subclass(Struct, frozen=True):
     """A class with a base of a library.
 
-    base: the use of the library's class among its bases.
+    base: the use of the library's class among its bases; None: it is the base of a class of another file.
     sole: nothing else that it derives from may define something, as a mixin does.
     """
 
     node: ast.ClassDef
-    base: Use
+    base: Use | None
     sole: bool
 
     def method(self, name: str) -> Method | None:
@@ -31,7 +32,7 @@ class Subclass(Struct, frozen=True):
 
     def defines(self, name: str) -> bool:
         """Whether the class, or anything in it, sets an attribute of this name."""
-        return any(_sets(item, name) for item in walk(self.node))
+        return names_attribute(self.node, name)
 
     def stores(self, name: str) -> Iterator[ast.Attribute]:
         """The places where a method sets `self.NAME`."""
@@ -63,6 +64,23 @@ def subclass_of(use: Use) -> Subclass | None:
     return Subclass(owner, use, all(base is use.node or _is_plain(base) for base in owner.bases))
 
 
+def subclasses_elsewhere(
+    symbols: Container[str], attribute: str, without: str, file: FileContext
+) -> Iterator[tuple[Subclass, str]]:
+    """Classes derived from a class of another file of the project that derives from one of a library.
+
+    With the name of the library's class. attribute: what the class names. without: attributes (words) that no
+    class between the two names.
+    """
+    for node in file.names.nodes(ast.ClassDef):
+        bases = [base for base in node.bases if not _is_plain(base)]
+        if len(bases) != 1 or not names_attribute(node, attribute):
+            continue
+        found = file.project.library_bases(file.path, file.names, bases[0], without)
+        for symbol in sorted(name for name in found if name in symbols)[:1]:
+            yield Subclass(node, None, sole=True), symbol
+
+
 def self_of(method: Method) -> str | None:
     """The name of a method's first parameter; None for one that gets no object."""
     plain = [*method.args.posonlyargs, *method.args.args]
@@ -86,13 +104,3 @@ def _is_plain(base: ast.expr) -> bool:
         base = base.value
     last = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
     return last in ("object", "ABC", "Generic", "Protocol")
-
-
-def _sets(item: ast.AST, name: str) -> bool:
-    if isinstance(item, (Method, ast.ClassDef)):
-        return item.name == name
-    if isinstance(item, ast.Attribute):
-        return item.attr == name and not isinstance(item.ctx, ast.Load)
-    if isinstance(item, ast.Name):
-        return item.id == name and not isinstance(item.ctx, ast.Load)
-    return isinstance(item, ast.Constant) and item.value == name  # setattr(self, "domain", ...)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
-from torchmigrate.codemods.base.subclasses import Method, Subclass, subclass_of
+from torchmigrate.codemods.base.subclasses import Method, Subclass, subclass_of, subclasses_elsewhere
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import Part, code
@@ -21,7 +21,7 @@ from torchmigrate.rewrite.lines import is_alone
 from torchmigrate.rewrite.nodes import has_comment, name_span
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded
-from torchmigrate.semantics.model import Scope
+from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope
 from torchmigrate.source.trees import walk
 
 _PARTS = ("_call", "_inverse", "log_abs_det_jacobian")  # of a transform
@@ -57,6 +57,17 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             if edits is not None and file.fixes.may_fix(hit):
                 fix = fix_by(rule, file, _TITLE[rule.name], *edits)
             yield finding_at(rule, file, span, symbol=hit.symbol, fix=fix)
+    for item, symbol in subclasses_elsewhere(rule.symbols, *_ELSEWHERE[rule.name], file):
+        if file.runs_elsewhere(_guards(item, file)):
+            continue
+        for span, edits in _LOOK[rule.name](item, file):
+            fix = fix_by(rule, file, _TITLE[rule.name], *edits) if edits is not None else None
+            yield finding_at(rule, file, span, symbol=symbol, fix=fix)
+
+
+def _guards(item: Subclass, file: FileContext) -> Guards:
+    bound = next((each for each in file.names.bindings if each.node is item.node), None)
+    return bound.guards if bound is not None else NO_GUARDS
 
 
 def _assigned(item: Subclass, file: FileContext) -> Iterator[tuple[tuple[int, int], list[Edit] | None]]:
@@ -121,8 +132,8 @@ def _stated(item: Subclass, target: ast.Attribute, file: FileContext) -> list[Ed
 def _values(item: Subclass, side: str, file: FileContext, spell: _Speller) -> Part:
     """Which numbers one side allows, of what the class says of it."""
     bound = [node for node in item.node.body if _binds(node, side)]
-    if not bound and item.defines(side):
-        raise _Refused  # a method sets it
+    if not bound and (item.base is None or item.defines(side)):
+        raise _Refused  # a method sets it, or a class of another file may
     if not bound:
         return spell(_REAL)
     node = bound[-1]
@@ -199,6 +210,11 @@ def _binds(node: ast.stmt, name: str) -> bool:
 
 
 _LOOK = {"transform-event-dim": _assigned, "transform-domain": _undeclared}
+# Of classes derived from those of other files: what they name, and what the others must not name.
+_ELSEWHERE = {
+    "transform-event-dim": ("event_dim", "event_dim"),
+    "transform-domain": ("log_abs_det_jacobian", "event_dim domain codomain"),
+}
 _TITLE = {
     "transform-event-dim": "Set `domain` and `codomain` instead",
     "transform-domain": "Declare them as real numbers",

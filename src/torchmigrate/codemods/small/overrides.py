@@ -66,7 +66,7 @@ def _finding(rule: Rule, symbol: str, item: Subclass, file: FileContext) -> Iter
         new = variables["new"].rpartition(".")[2]
         if item.method(new) is not None or _is_called(method.name, item):
             return  # the old one is for older releases, or is what the new one calls
-        fix = _renaming(rule, method, new, item, file) if item.base.sure else None
+        fix = _renaming(rule, method, new, item, file) if item.base is not None and item.base.sure else None
     yield finding_at(rule, file, name_span(file.source, method), symbol=symbol, fix=fix)
 
 

@@ -31,6 +31,7 @@ from torchmigrate.project.checkpoints import (
     may_hold_settings,
     may_save,
 )
+from torchmigrate.project.own_states import OwnStates
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.reaching import Definition, Reaching, Seen, reaching
 from torchmigrate.semantics.model import Role, Use
@@ -239,6 +240,20 @@ class _Shared:
         """What this file saves."""
         return Saved(self.file.source.parse(), self._data)
 
+    @cached_property
+    def states_made(self) -> OwnStates:
+        """What the classes of the file keep in state dicts that they make."""
+        return OwnStates(self.file.source.parse(), self.saved)
+
+    def keeps_objects(self, made: ast.expr, called: Sequence[str]) -> bool:
+        """Whether a class puts objects into the state dict that it makes. called: as in `OwnStates`."""
+        names, project, path = self.file.names, self.file.project, self.file.path
+        if isinstance(made, ast.Name) and made.id in self.states_made:
+            return self.states_made.keeps_objects(
+                made.id, called, lambda node: project.is_plain(path, names, node)
+            )
+        return project.keeps_objects(path, names, made, called)
+
     def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
         """What stands for a path in what this file saves."""
         return self.saved.written_as(path, scope) if SAVES in self._data else None
@@ -426,7 +441,28 @@ class _Body:
 
     def _state_for(self, call: ast.Call) -> _Held:
         """What is said by a call of `load_state_dict`: in rates of optimizers may be numbers of NumPy."""
+        if self._keeps_objects(call):
+            return _Held.OBJECTS
         return _Held.ENTRY if is_of_optimizer(call) and self._shared.sets_objects else _Held.STATE
+
+    def _keeps_objects(self, call: ast.Call) -> bool:
+        """Whether the class of what loads a state dict makes its own, with more than plain things in it."""
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if owner is None or call.func.attr != "load_state_dict":  # type: ignore[attr-defined]
+            return False
+        if isinstance(owner, ast.Name) and (own := self._class_of_self(owner)) is not None:
+            return self._shared.keeps_objects(ast.Name(own, ast.Load()), ())
+        values = self._values(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else [owner]
+        return any(self._shared.keeps_objects(*made) for value in values if (made := _made(value)))
+
+    def _class_of_self(self, name: ast.Name) -> str | None:
+        """The class of which a name is the object, in one of its methods."""
+        node = self._node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.decorator_list:
+            return None
+        around = self._parents.get(node)
+        first = next((each.arg for each in [*node.args.posonlyargs, *node.args.args]), None)
+        return around.name if isinstance(around, ast.ClassDef) and name.id == first else None
 
     # ---- what becomes of it ---------------------------------------------------------------------------
 
@@ -539,7 +575,7 @@ class _Body:
         if isinstance(parent, ast.Call) and node is parent.func:
             return _Held.OBJECTS
         if isinstance(parent, ast.Call) and _loads_state(parent):
-            return _Held.STATE
+            return _Held.OBJECTS if self._keeps_objects(parent) else _Held.STATE
         return self._named(node, self._entry) if node in self._definitions else _Held.PLAIN
 
     def _given(self, node: ast.expr, call: ast.Call) -> _Held:
@@ -690,6 +726,18 @@ def _together(held: Iterable[_Held]) -> _Held:
 
 def _loads_state(call: ast.Call) -> bool:
     return _called(call).endswith("load_state_dict")
+
+
+def _made(value: ast.expr | None) -> tuple[ast.expr, list[str]] | None:
+    """The class of `Class(...).method().other()`, by its name, and the methods."""
+    called: list[str] = []
+    while isinstance(value, ast.Call):
+        function = value.func
+        if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call)):
+            return function, called
+        called.append(function.attr)
+        value = function.value
+    return None
 
 
 def _called(call: ast.Call) -> str:
