@@ -228,7 +228,11 @@ class Cache:
                     now = plain(self.index(path).ask_again(path, question, arguments))  # type: ignore[arg-type]
                 if now != answer:
                     return False
-        except Exception:  # it was not we who wrote that
+        except Exception as error:  # it was not we who wrote that
+            from torchmigrate.files.signals import interrupt_in
+
+            if (interrupt := interrupt_in(error)) is not None:
+                raise interrupt from None
             return False
         if not same:
             looked = self._looked[path]
