@@ -16,17 +16,6 @@ from msgspec.structs import replace
 
 from torchmigrate.files.paths import entries, exists
 from torchmigrate.patterns import pattern
-from torchmigrate.project.checkpoints import (
-    GROUPS,
-    SAVES,
-    STATES,
-    WRITERS,
-    Saved,
-    is_numeric,
-    last_in_string,
-    may_hold_settings,
-    may_save,
-)
 from torchmigrate.project.contents import Contents
 from torchmigrate.project.discover import SettingsIn
 from torchmigrate.project.importers import Taken, imported_at_import, is_reached
@@ -50,6 +39,7 @@ from torchmigrate.project.module_values import (
 )
 from torchmigrate.project.own_states import STATE, OwnStates
 from torchmigrate.project.questions import NO_ANSWER, Questions
+from torchmigrate.project.saved_files import SavedFiles
 from torchmigrate.project.screening import (
     ASSIGNED,
     BOUND,
@@ -311,11 +301,6 @@ class _Project:
         self._imported: dict[Path, Imports] = {}
         self._loading: dict[str, list[tuple[bytes, Imports]]] = {}
         self._imported_by: dict[Path, Imports] = {}
-        self._saved_by: dict[Path, Saved | None] = {}
-        self._objects_for: dict[Path, bool] = {}
-        self._numeric: dict[str, bool] = {}
-        self._with_settings: dict[Path, bool] = {}
-        self._plain: dict[str, dict[Path, bool | None]] = {}
         self._own_states: dict[Path, OwnStates | None] = {}
         self._values: dict[Path, ModuleValues | None] = {}
         self._imported_at_import: dict[Path, list[Taken]] = {}
@@ -369,177 +354,14 @@ class _Project:
     # ---- checkpoints ---------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _maybe_saving(self) -> list[Path]:
-        return sorted({path for word in (SAVES, *WRITERS) for path in self.contents.holding(word)})
-
-    def _saves_settings(self, path: Path) -> bool:
-        """Whether a file seems to save settings as objects."""
-        if path not in self._with_settings:
-            self._with_settings[path] = may_hold_settings(self.contents[path])
-        return self._with_settings[path]
-
-    @functools.cached_property
-    def _saving(self) -> list[Path]:
-        """The files that may write checkpoints, or make them."""
-        named = {path for word in (SAVES, STATES, GROUPS) for path in self.contents.holding(word)}
-        return sorted(path for path in named if may_save(self.contents[path]))
-
-    def _saved(self, path: Path) -> Saved | None:
-        """What a file saves; None: it cannot be parsed."""
-        if path not in self._saved_by:
-            try:
-                tree = Source.from_bytes(self.contents[path], path).parse()
-                self._saved_by[path] = Saved(tree, self.contents[path])
-            except (SourceError, RecursionError):
-                self._saved_by[path] = None
-        return self._saved_by[path]
-
-    @functools.cached_property
-    def _with_states(self) -> list[Path]:
-        """The files with a class that makes its state dict itself."""
-        return [*self.contents.holding(b"def %s(" % STATE.encode())]
-
-    def keeps_objects(self, name: Name, other: Path, called: Sequence[str]) -> bool:
-        word = name.parts[-1]
-        if not any(b"class %s" % os.fsencode(word) in self.contents[path] for path in self._with_states):
-            return False
-        module = self._defining(name, other, STEPS)
-        states = self._states_in(module) if module is not None else None
-        return states is not None and states.keeps_objects(
-            word, called, lambda node: self._is_plain_in(node, module)
-        )
-
-    def library_bases(self, name: Name, other: Path, without: str) -> set[str]:
-        module = self._defining(name, other, STEPS)
-        return self._bases_in(module, name.parts[-1], without, STEPS) if module is not None else set()
-
-    def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
-        states, mentions = self._states_in(module), self._mentions_of(module)
-        made = states.classes.get(name) if states is not None else None
-        if states is None or made is None or mentions is None or not steps:
-            return set()
-        if any(names_attribute(made, word) for word in without.split()):
-            return set()
-        found: set[str] = set()
-        for base in made.bases:
-            known: set[str] = set()
-            if isinstance(base, ast.Name) and base.id in states.classes:
-                known = self._bases_in(module, base.id, without, steps - 1)
-            for meant in mentions.meanings(base):
-                known |= self.qualified(meant, module)
-                if not known and (other := self._defining(meant, module, STEPS)) is not None:
-                    known = self._bases_in(other, meant.parts[-1], without, steps - 1)
-            if not known:
-                return set()
-            found |= known
-        return found
-
-    def is_plain(self, name: Name, other: Path) -> bool:
-        module = self._defining(name, other, STEPS)
-        states = self._states_in(module) if module is not None else None
-        return states is not None and states.is_plain(name.parts[-1])
-
-    def _is_plain_in(self, node: ast.expr, path: Path | None) -> bool:
-        """Whether what a name in a file means, which an import binds, is known to be text or a number."""
-        found = self._mentions_of(path) if path is not None else None
-        meant = found.meanings(node) if found is not None else []
-        return bool(meant) and all(path is not None and self.is_plain(name, path) for name in meant)
-
-    def _states_in(self, path: Path) -> OwnStates | None:
-        if path not in self._own_states:
-            saved = self._saved(path)
-            self._own_states[path] = OwnStates(saved.tree, saved) if saved is not None else None
-        return self._own_states[path]
-
-    def _defining(self, name: Name, other: Path, steps: int) -> Path | None:
-        """The module that binds a name, by more than an import; None: there is none, or more."""
-        found: set[Path] = set()
-        waiting = [(name, other, steps)]
-        while waiting:
-            name, other, steps = waiting.pop()
-            owner, word = replace(name, parts=name.parts[:-1]), name.parts[-1]
-            last = (*(owner.base or ()), *owner.parts)[-1:]
-            for path in [each for part in last for each in self.modules.get(part, ())]:
-                if path == other or not self._is(owner, other, path):
-                    continue
-                states, mentions = self._states_in(path), self._mentions_of(path)
-                if states is not None and word in states:
-                    found.add(path)
-                elif mentions is not None and steps:
-                    sources = mentions.bound(word) or [star.plus(word) for star in mentions.stars]
-                    waiting += [(source, path, steps - 1) for source in sources]
-        return found.pop() if len(found) == 1 else None
+    def _saved(self) -> SavedFiles:
+        return SavedFiles(self.root, self.contents)
 
     def saves_objects(self, directory: Path) -> bool:
-        if directory not in self._objects_for:
-            self._objects_for[directory] = (
-                self.too_big
-                or any(
-                    self._may_belong(directory, _parent(path)) and self._saves_settings(path)
-                    for path in self._maybe_saving
-                )
-                or any(
-                    self._may_belong(directory, _parent(path)) and self._saves_objects(path)
-                    for path in self._saving
-                )
-            )
-        return self._objects_for[directory]
-
-    def _saves_objects(self, path: Path) -> bool:
-        """Whether what a file saves may hold numbers of NumPy or other objects beside state dicts."""
-        saved = self._saved(path)
-        return saved is None or saved.holds_objects or any(map(self._gives_numbers, saved.measured_by))
-
-    def _gives_numbers(self, function: str) -> bool:
-        """Whether a function of this name stands in a file that computes with NumPy."""
-        if function not in self._numeric:
-            files = self.contents.holding(b"def %s(" % os.fsencode(function))
-            self._numeric[function] = any(is_numeric(self.contents[path]) for path in files)
-        return self._numeric[function]
-
-    def _may_belong(self, one: Path, other: Path) -> bool:
-        """Whether scripts in a directory may read what those in another write.
-
-        They do not in a collection of separate things: `examples/first/`, `examples/second/`, where each
-        saves its own, none is a package, and what they are in has no files of its own.
-        """
-        if one == other or one in other.parents or other in one.parents:
-            return True
-        if "__init__.py" in entries(one) or "__init__.py" in entries(other) or one not in self._saving_beside:
-            return True
-        common = Path(os.path.commonpath([one, other]))
-        return common == self.root or any(name.endswith(".py") for name in entries(common))
-
-    @functools.cached_property
-    def _saving_beside(self) -> dict[Path, list[Path]]:
-        """Directory -> its files that save something."""
-        found: dict[Path, list[Path]] = {}
-        for path in self.contents.holding(SAVES):
-            found.setdefault(_parent(path), []).append(path)
-        return found
-
-    def _ending(self, name: str, paths: Iterable[Path]) -> list[Path]:
-        """Those of some files in which a string ends with a name."""
-        ends = last_in_string(name)
-        return [path for path in paths if ends.search(self.contents[path])]
+        return self.too_big or self._saved.saves_objects(directory)
 
     def saves_plainly(self, directory: Path, name: str) -> bool | None:
-        if self.too_big:
-            return False
-        if name not in self._plain or directory not in self._plain[name]:
-            beside = self._written_plainly(name, self._ending(name, self._saving_beside.get(directory, ())))
-            if beside:
-                every = [path for paths in self._saving_beside.values() for path in paths]
-                named = self._ending(name, every)
-                near = [path for path in named if self._may_belong(directory, _parent(path))]
-                beside = self._written_plainly(name, near)
-            self._plain.setdefault(name, {})[directory] = beside
-        return self._plain[name][directory]
-
-    def _written_plainly(self, name: str, paths: Iterable[Path]) -> bool | None:
-        """Whether files save what is plain under a name, all that save any; None: none does."""
-        written = [saved.plainly.get(name) if (saved := self._saved(path)) else False for path in paths]
-        return False if False in written else True in written or None
+        return False if self.too_big else self._saved.saves_plainly(directory, name)
 
     @functools.cached_property
     def _deciding(self) -> list[tuple[Path, tuple[str, ...]]]:
@@ -563,6 +385,8 @@ class _Project:
                 if any(name.base is None and name.parts[: len(package)] == package for name in names):
                     return True
         return False
+
+    # ---- words ---------------------------------------------------------------------------------------
 
     @functools.cached_property
     def modules(self) -> dict[str, list[Path]]:
@@ -641,6 +465,84 @@ class _Project:
             )
             self._replacing[name] = sorted(found)
         return self._replacing[name]
+
+    # ---- classes that keep state, and what they derive from -----------------------------------------
+
+    @functools.cached_property
+    def _with_states(self) -> list[Path]:
+        """The files with a class that makes its state dict itself."""
+        return [*self.contents.holding(b"def %s(" % STATE.encode())]
+
+    def keeps_objects(self, name: Name, other: Path, called: Sequence[str]) -> bool:
+        word = name.parts[-1]
+        if not any(b"class %s" % os.fsencode(word) in self.contents[path] for path in self._with_states):
+            return False
+        module = self._defining(name, other, STEPS)
+        states = self._states_in(module) if module is not None else None
+        return states is not None and states.keeps_objects(
+            word, called, lambda node: self._is_plain_in(node, module)
+        )
+
+    def library_bases(self, name: Name, other: Path, without: str) -> set[str]:
+        module = self._defining(name, other, STEPS)
+        return self._bases_in(module, name.parts[-1], without, STEPS) if module is not None else set()
+
+    def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
+        states, mentions = self._states_in(module), self._mentions_of(module)
+        made = states.classes.get(name) if states is not None else None
+        if states is None or made is None or mentions is None or not steps:
+            return set()
+        if any(names_attribute(made, word) for word in without.split()):
+            return set()
+        found: set[str] = set()
+        for base in made.bases:
+            known: set[str] = set()
+            if isinstance(base, ast.Name) and base.id in states.classes:
+                known = self._bases_in(module, base.id, without, steps - 1)
+            for meant in mentions.meanings(base):
+                known |= self.qualified(meant, module)
+                if not known and (other := self._defining(meant, module, STEPS)) is not None:
+                    known = self._bases_in(other, meant.parts[-1], without, steps - 1)
+            if not known:
+                return set()
+            found |= known
+        return found
+
+    def is_plain(self, name: Name, other: Path) -> bool:
+        module = self._defining(name, other, STEPS)
+        states = self._states_in(module) if module is not None else None
+        return states is not None and states.is_plain(name.parts[-1])
+
+    def _is_plain_in(self, node: ast.expr, path: Path | None) -> bool:
+        """Whether what a name in a file means, which an import binds, is known to be text or a number."""
+        found = self._mentions_of(path) if path is not None else None
+        meant = found.meanings(node) if found is not None else []
+        return bool(meant) and all(path is not None and self.is_plain(name, path) for name in meant)
+
+    def _states_in(self, path: Path) -> OwnStates | None:
+        if path not in self._own_states:
+            saved = self._saved.of(path)
+            self._own_states[path] = OwnStates(saved.tree, saved) if saved is not None else None
+        return self._own_states[path]
+
+    def _defining(self, name: Name, other: Path, steps: int) -> Path | None:
+        """The module that binds a name, by more than an import; None: there is none, or more."""
+        found: set[Path] = set()
+        waiting = [(name, other, steps)]
+        while waiting:
+            name, other, steps = waiting.pop()
+            owner, word = replace(name, parts=name.parts[:-1]), name.parts[-1]
+            last = (*(owner.base or ()), *owner.parts)[-1:]
+            for path in [each for part in last for each in self.modules.get(part, ())]:
+                if path == other or not self._is(owner, other, path):
+                    continue
+                states, mentions = self._states_in(path), self._mentions_of(path)
+                if states is not None and word in states:
+                    found.add(path)
+                elif mentions is not None and steps:
+                    sources = mentions.bound(word) or [star.plus(word) for star in mentions.stars]
+                    waiting += [(source, path, steps - 1) for source in sources]
+        return found.pop() if len(found) == 1 else None
 
     # ---- questions -----------------------------------------------------------------------------------
 
