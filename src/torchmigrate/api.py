@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from torchmigrate.config.settings import ConfigError, Layer
 from torchmigrate.files.paths import common_directory, forget, project_directory, repository_of
-from torchmigrate.findings import FileResult
+from torchmigrate.findings import FileResult, in_order
 from torchmigrate.findings import Finding as Found
 from torchmigrate.findings import Fix as FoundFix
 from torchmigrate.findings import Problem as FoundProblem
@@ -387,7 +387,7 @@ def _fix(fix: FoundFix, source: Source, fixes: dict[int, Fix]) -> Fix:
     if id(fix) in fixes:
         return fixes[id(fix)]
     edits = []
-    for edit in sorted(set(fix.edits)):
+    for edit in in_order(fix.edits):
         cell, row, column = source.place(edit.start)
         _, end_row, end_column = source.place(edit.end)
         edits.append(Edit(edit.text, row, column, end_row, end_column, cell))

@@ -53,6 +53,16 @@ class Edit(NamedTuple):
     mergeable: bool = False
 
 
+def edit_key(edit: Edit) -> tuple[int, int, bool, str]:
+    """What edits are sorted by: at one place imports first (they are whole lines before the code)."""
+    return (edit.start, edit.end, not edit.mergeable, edit.text)
+
+
+def in_order(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits, each once, in the order in which they are applied."""
+    return sorted(set(edits), key=edit_key)
+
+
 class DroppedUse(Struct, frozen=True):
     """A fix no longer uses this import binding at these places (offsets of the names)."""
 

@@ -31,6 +31,7 @@ OLD = dedent("""\
 FIXED = OLD.replace("torch.cuda.amp.GradScaler()", 'torch.amp.GradScaler("cuda")').replace(
     "nn.UpsamplingNearest2d(2)", 'nn.Upsample(2, mode="nearest")'
 )
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 CLEAN = "import torch\n\nx = torch.linalg.eigh(y)\n"
 # The end of every run without a minimum; and of one that fixed what is above.
 UNKNOWN = (
@@ -135,6 +136,25 @@ def test_results_do_not_depend_on_jobs_or_hash_seed(project: Project) -> None:
     assert len(outputs) == 1
     paths = [line.partition(":")[0] for line in outputs.pop().decode().splitlines()]
     assert paths == sorted(paths, key=lambda path: Path(path).parts) and len(paths) == 123
+
+
+@pytest.mark.parametrize("output_format", ["full", "json", "sarif", "rdjson", "gitlab"])
+def test_what_is_said_of_fixes_does_not_depend_on_the_hash_seed(project: Project, output_format: str) -> None:
+    for before in FIXTURES.glob("*/before.py"):
+        project.write(f"many/{before.parent.name}.py", before.read_bytes())
+    # One fix that imports three names at one place.
+    project.write(
+        "many/norms.py",
+        "import torch\n"
+        "from torch.nn.utils import remove_weight_norm, spectral_norm, weight_norm\n\n"
+        "layer = weight_norm(spectral_norm(torch.nn.Linear(2, 2)))\n"
+        "remove_weight_norm(layer)\n",
+    )
+    arguments = ("check", "--output-format", output_format, "--no-cache", "many")
+    outputs = {
+        project.start(*arguments, env=environment(PYTHONHASHSEED=seed)).communicate()[0] for seed in "0123"
+    }
+    assert len(outputs) == 1 and len(outputs.pop()) > 10_000
 
 
 def test_paths_are_shown_relative_to_the_current_directory(project: Project) -> None:

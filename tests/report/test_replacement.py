@@ -38,6 +38,16 @@ def test_a_line() -> None:
     assert (drawn(places), more) == (["1 a", "-b = f(x)", "2+b = g(x)", "3 c"], 0)
 
 
+def test_insertions_at_one_place_stand_as_they_are_applied() -> None:
+    text = "a\nb\n"
+    lines = [Edit(2, 2, f"import {name}\n", mergeable=True) for name in ("z", "y", "x")]
+    fix = fix_of([Edit(2, 2, "added\n"), *lines])
+    for edits in (fix.edits, fix.edits[::-1]):
+        places, _ = Replacements(Source.from_text(text, Path("a.py"))).of(fix_of(edits), 0)
+        assert drawn(places) == ["1 a", "2+import x", "3+import y", "4+import z", "5+added", "6 b"]
+    assert apply(text, [fix]).text == "a\nimport x\nimport y\nimport z\nadded\nb\n"
+
+
 def test_at_the_ends_of_a_file() -> None:
     assert drawn(replaced("f\na", ("f", "g"))[0]) == ["-f", "1+g", "2 a"]
     assert drawn(replaced("a\nf", ("f", "g"))[0]) == ["1 a", "-f", "2+g"]

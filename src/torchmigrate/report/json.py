@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Finding, Fix, Problem, Reason, Severity
+from torchmigrate.findings import Finding, Fix, Problem, Reason, Severity, in_order
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.json_text import json_text
 from torchmigrate.report.locations import absolute
@@ -92,7 +92,7 @@ def _fix(file: FileFindings, fix: Fix, finding: Finding, shared: SharedEdits) ->
         edits: list[object] = []
         more = {"edits_of": _span(file.source, other.start, other.end)}
     else:
-        found = sorted(fix.edits)
+        found = in_order(fix.edits)
         edits = [{"content": edit.text, **_span(file.source, edit.start, edit.end)} for edit in found]
         more = {}
     return {

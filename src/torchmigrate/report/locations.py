@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from torchmigrate.files.paths import work_tree_of
-from torchmigrate.findings import Edit, Finding, Problem
+from torchmigrate.findings import Edit, Finding, Problem, in_order
 from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
 
@@ -67,7 +67,7 @@ def replacements(source: Source, edits: tuple[Edit, ...]) -> list[Replacement]:
     example change, each of which may have a prompt or an indent before it.
     """
     made = []
-    for edit in sorted(set(edits)):
+    for edit in in_order(edits):
         if source.in_pieces and (
             source.place(edit.start).cell is not None
             or "\n" in edit.text + source.text[edit.start : edit.end]

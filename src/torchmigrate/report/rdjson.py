@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity
+from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity, in_order
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.full import advice
 from torchmigrate.report.json_text import strict_json_text
@@ -84,7 +84,7 @@ def _suggestions(source: Source, fix: Fix | None) -> Iterator[dict[str, object]]
         return
     if not replacements(source, fix.edits):
         return
-    edits = sorted(set(fix.edits))
+    edits = in_order(fix.edits)
     start, end = edits[0].start, edits[-1].end
     if source.position(end)[0] - source.position(start)[0] >= _MOST_ROWS or end - start > _MOST_CHARACTERS:
         return

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from torchmigrate.findings import Edit, Fix
+from torchmigrate.findings import Edit, Fix, in_order
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source
 
@@ -86,7 +86,7 @@ class Replacements:
         known = self._groups.get(id(edits))
         if known is None:
             groups: list[list[Edit]] = []
-            for edit in sorted(set(edits), key=lambda edit: (edit.start, edit.end)):
+            for edit in in_order(edits):
                 if groups and self._near(groups[-1][-1], edit):
                     groups[-1].append(edit)
                 else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from torchmigrate.files.reading import explain_os_error
-from torchmigrate.findings import Edit, Fix
+from torchmigrate.findings import Edit, Fix, edit_key, in_order
 from torchmigrate.patterns import pattern
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source, SourceError
@@ -53,7 +53,7 @@ def apply(text: str, fixes: Iterable[Fix]) -> Applied:
         why = flaw(fix, len(text))
         if why is not None:
             raise ValueError(f"{fix.code} {fix.title!r}: {why}")
-        edits = sorted(set(fix.edits), key=_key)
+        edits = in_order(fix.edits)
         if any(taken.blocks(edit) for edit in edits):
             result.deferred.append(fix)
             continue
@@ -102,14 +102,9 @@ def map_offset(edits: Sequence[Edit], offset: int) -> int:
     return offset + shift
 
 
-def _key(edit: Edit) -> _Key:
-    # At one place: imports first (they are whole lines before the code), then insertions, then the rest.
-    return (edit.start, edit.end, not edit.mergeable, edit.text)
-
-
 def _order(fix: Fix) -> tuple[_Key, list[_Key], str, str, int, str]:
     # By the rewrite itself, not by the import line that it shares with others.
-    keys = sorted(map(_key, fix.edits))
+    keys = sorted(map(edit_key, fix.edits))
     first = next((key for key in keys if key[2]), keys[0] if keys else (0, 0, True, ""))
     return (first, keys, fix.code, fix.title, fix.applicability, str(fix.held_by))
 
@@ -120,7 +115,7 @@ def flaw(fix: Fix, length: int) -> str | None:
         return "the fix has no edits"
     end = 0
     previous: Edit | None = None
-    for edit in sorted(set(fix.edits), key=_key):
+    for edit in in_order(fix.edits):
         if not 0 <= edit.start <= edit.end <= length:
             return f"an edit is outside the text: {edit}"
         ambiguous = previous is not None and _ambiguous(previous, edit)
@@ -143,7 +138,7 @@ class _Taken:
         self._keys: list[_Key] = []
 
     def add(self, edit: Edit) -> None:
-        key = _key(edit)
+        key = edit_key(edit)
         index = bisect_left(self._keys, key)
         if self._keys[index : index + 1] != [key]:
             self._keys.insert(index, key)
@@ -168,7 +163,7 @@ class _Taken:
 
 def _conflict(edit: Edit, other: _Key) -> bool:
     start, end, alone, _ = other
-    if edit.mergeable and not alone and _key(edit) == other:
+    if edit.mergeable and not alone and edit_key(edit) == other:
         return False
     if edit.mergeable or not alone:
         return edit.start < end and start < edit.end
