@@ -30,3 +30,19 @@ START = "from torch.autograd import Variable\ndef f(x, y):\n"
 def test_an_if_without_a_purpose(body: str, after: str) -> None:
     new = checked_and_fixed(START + body, ["TM330"])[1]
     assert new == "def f(x, y):\n" + after
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("    x = (Variable(x))\n    return x\n", "    return x\n"),
+        ("    x, y = (\n        Variable(x),\n        Variable(y),\n    )\n    return x\n", "    return x\n"),
+        ("    (x, y) = Variable(x), \\\n        Variable(y)\n    return x\n", "    return x\n"),
+        ("    x = (\n        Variable(x)  # why\n    )\n", "    x = (\n        x  # why\n    )\n"),
+        ("    x, y = (Variable(y), Variable(x))\n", "    x, y = (y, x)\n"),
+        ("    x, y = [Variable(x), Variable(y)]\n", "    x, y = [x, y]\n"),
+    ],
+)
+def test_variables_that_would_be_assigned_to_themselves(body: str, after: str) -> None:
+    new = checked_and_fixed(START + body, ["TM330"])[1]
+    assert new == "def f(x, y):\n" + after

@@ -64,5 +64,11 @@ def _becomes_idle(statement: ast.stmt, block: list[ast.stmt], edits: Iterable[Ed
     line = logical_line(source, block, statement)
     if line.statements != (statement,) or line.comment or line.indent is None:
         return False
-    after = splice(source.text[start:end], inside).replace(" ", "")
-    return after == f"{','.join(names)}={','.join(names)}"
+    after = splice(source.text[start:end], inside)
+    if "#" in after:  # there is no other code in it than names: a comment
+        return False
+    try:
+        (made,) = ast.parse(after).body
+    except (SyntaxError, ValueError):
+        return False
+    return isinstance(made, ast.Assign) and ast.unparse(made.value) == ast.unparse(target)
