@@ -49,7 +49,7 @@ def remove_idle(
 
 
 def _becomes_idle(statement: ast.stmt, block: list[ast.stmt], edits: Iterable[Edit], source: Source) -> bool:
-    """Whether edits inside an assignment, alone on its line, leave variables assigned to themselves."""
+    """Whether edits inside an assignment leave variables assigned to themselves, and no comment is lost."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     target = statement.targets[0]
@@ -62,7 +62,7 @@ def _becomes_idle(statement: ast.stmt, block: list[ast.stmt], edits: Iterable[Ed
     ):
         return False
     line = logical_line(source, block, statement)
-    if line.statements != (statement,) or line.comment or line.indent is None:
+    if line.indent is None or (line.comment and line.statements == (statement,)):
         return False
     after = splice(source.text[start:end], inside)
     if "#" in after:  # there is no other code in it than names: a comment
