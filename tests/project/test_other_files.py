@@ -393,6 +393,10 @@ LOADS = "import torch\nmodel.load_state_dict(torch.load(path)['model'])\n"
 SAVES = {
     "arguments": ("import torch\ntorch.save({'model': model.state_dict(), 'args': args}, path)\n", "False"),
     "a trainer": ("import pytorch_lightning as pl\n", "False"),
+    "arguments by another name": (
+        "import torch as th\nth.save({'model': model.state_dict(), 'args': args}, path)\n",
+        "False",
+    ),
     "numbers": ("import torch\ntorch.save({'model': model.state_dict(), 'epoch': 3}, path)\n", "True"),
     "nothing": ("def main(args):\n    return {'args': args}\n", "True"),
 }
@@ -437,6 +441,7 @@ SAVED = "import torch\ntorch.save({'model': net.state_dict()}, p)\n"
         ),
         ({"save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n"}, "load.py", "named True"),
         ({"save.py": "import torch\ntorch.save(labels, 'labels.pt')\n"}, "load.py", "named False"),
+        ({"save.py": "import torch as th\nth.save(th.ones(2), 'labels.pt')\n"}, "load.py", "named True"),
         ({"a/save.py": "import torch\ntorch.save(torch.ones(2), 'labels.pt')\n"}, "load.py", "named False"),
         (
             {

@@ -21,7 +21,7 @@ from torchmigrate.source.trees import children
 
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
-SAVES = b"torch.save"
+SAVES, RENAMES = b"torch.save", b"import torch as "
 STATES = b"state_dict("
 GROUPS = b"param_groups"  # where an optimizer keeps its rates, which are in its state dict
 # `"args": args` (argparse.Namespace), `"config": cfg` (OmegaConf, yacs) in a dictionary that is written out.
@@ -103,7 +103,7 @@ def may_hold_settings(data: bytes) -> bool:
     """Whether a file saves settings as an object, or uses what does so."""
     if any(word in data for word in WRITERS):
         return True
-    return SAVES in data and _OBJECT.search(data) is not None
+    return may_write(data) and _OBJECT.search(data) is not None
 
 
 def is_numeric(data: bytes) -> bool:
@@ -117,10 +117,15 @@ def last_in_string(name: str) -> re.Pattern[bytes]:
     return re.compile(rb"%s(?<![^'\"/\\\s{}]%s)['\"]" % (word, word))
 
 
+def may_write(data: bytes) -> bool:
+    """Whether a file may write checkpoints: `torch.save`, or `th.save` after `import torch as th`."""
+    return SAVES in data or (RENAMES in data and b".save(" in data)
+
+
 def may_save(data: bytes) -> bool:
     """Whether a file may write checkpoints, or make what another one writes."""
     return (
-        SAVES in data
+        may_write(data)
         or GROUPS in data
         or any(
             re.search(

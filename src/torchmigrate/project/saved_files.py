@@ -10,6 +10,7 @@ from pathlib import Path
 from torchmigrate.files.paths import entries
 from torchmigrate.project.checkpoints import (
     GROUPS,
+    RENAMES,
     SAVES,
     STATES,
     WRITERS,
@@ -18,6 +19,7 @@ from torchmigrate.project.checkpoints import (
     last_in_string,
     may_hold_settings,
     may_save,
+    may_write,
 )
 from torchmigrate.project.contents import Contents
 from torchmigrate.source.text import Source, SourceError
@@ -41,8 +43,14 @@ class SavedFiles:
         self._plain: dict[str, dict[Path, bool | None]] = {}
 
     @functools.cached_property
+    def _writing(self) -> set[Path]:
+        """The files that may write checkpoints themselves."""
+        renaming = {path for path in self.contents.holding(RENAMES) if may_write(self.contents[path])}
+        return renaming.union(self.contents.holding(SAVES))
+
+    @functools.cached_property
     def _maybe_saving(self) -> list[Path]:
-        return sorted({path for word in (SAVES, *WRITERS) for path in self.contents.holding(word)})
+        return sorted(self._writing.union(*map(self.contents.holding, WRITERS)))
 
     def _saves_settings(self, path: Path) -> bool:
         """Whether a file seems to save settings as objects."""
@@ -53,7 +61,7 @@ class SavedFiles:
     @functools.cached_property
     def _saving(self) -> list[Path]:
         """The files that may write checkpoints, or make them."""
-        named = {path for word in (SAVES, STATES, GROUPS) for path in self.contents.holding(word)}
+        named = self._writing.union(*map(self.contents.holding, (STATES, GROUPS)))
         return sorted(path for path in named if may_save(self.contents[path]))
 
     def of(self, path: Path) -> Saved | None:
@@ -107,7 +115,7 @@ class SavedFiles:
     def _saving_beside(self) -> dict[Path, list[Path]]:
         """Directory -> its files that save something."""
         found: dict[Path, list[Path]] = {}
-        for path in self.contents.holding(SAVES):
+        for path in sorted(self._writing):
             found.setdefault(path.parent, []).append(path)
         return found
 

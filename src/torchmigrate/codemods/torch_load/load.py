@@ -23,13 +23,13 @@ from torchmigrate.patterns import pattern
 from torchmigrate.project.checkpoints import (
     GROUPS,
     PARAMETER,
-    SAVES,
     Saved,
     file_name,
     is_of_optimizer,
     keyword_value,
     may_hold_settings,
     may_save,
+    may_write,
 )
 from torchmigrate.project.own_states import OwnStates
 from torchmigrate.rewrite.context import FileContext
@@ -256,7 +256,7 @@ class _Shared:
 
     def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
         """What stands for a path in what this file saves."""
-        return self.saved.written_as(path, scope) if SAVES in self._data else None
+        return self.saved.written_as(path, scope) if may_write(self._data) else None
 
     def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:
         """What a variable of the file, or an attribute, may have; None: who knows."""
@@ -268,7 +268,7 @@ class _Shared:
 
     @cached_property
     def _plainly(self) -> dict[str, bool]:
-        return self.saved.plainly if SAVES in self._data else {}
+        return self.saved.plainly if may_write(self._data) else {}
 
     def is_plain(self, name: str | None) -> bool:
         """Whether files of a name are written here or beside this file, and all of them plain."""
