@@ -17,7 +17,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from torchmigrate.patterns import pattern
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import children, walk
 
 # Who writes with these keeps settings, and states of its own, as objects beside the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
@@ -170,7 +170,7 @@ class Saved:
         self._kinds: dict[_Key, _Kind] = {}
         self._open: list[_Key] = []
         self._asked: set[str] = set()  # functions that nothing is known of
-        self._torch = {"torch"}
+        self._torch = {"torch", *(_names_of_torch(tree) if RENAMES in data else ())}
         self._rates: list[tuple[_Scope, ast.expr]] = []  # what rates of optimizers are set to
         self._walk(tree)
         if GROUPS in data:
@@ -490,8 +490,6 @@ class Saved:
             self._loop(node.target, node.iter, scope)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._bind(node.optional_vars, None, scope)
-        elif isinstance(node, ast.Import):
-            self._torch.update(item.asname for item in node.names if item.name == "torch" and item.asname)
         elif isinstance(node, ast.Dict):
             self._dicts.append((scope, node))
         elif isinstance(node, ast.Return) and isinstance(scope, ast.FunctionDef):
@@ -522,6 +520,13 @@ class Saved:
             path = node.args[1] if len(node.args) > 1 else keyword_value(node, "f")
             if what is not None and path is not None:
                 self._saves.append((scope, what, path))
+
+
+def _names_of_torch(tree: ast.Module) -> Iterator[str]:
+    """What a file calls torch: `import torch as th`."""
+    for node in walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (item.asname for item in node.names if item.name == "torch" and item.asname)
 
 
 def file_name(
