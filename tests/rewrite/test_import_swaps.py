@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from textwrap import dedent
 
 import pytest
 from harness.fixing import checked_and_fixed
@@ -245,3 +246,27 @@ def known(scheduler):
 )
 def test_uses_that_two_rules_give_the_same_name(before: str, after: str) -> None:
     assert checked_and_fixed(before, ["TM450", "TM456"])[1] == after
+
+
+def test_names_that_keep_theirs_stay_in_one_statement() -> None:
+    """A use that only old releases reach is no reason to take an import apart."""
+    code = dedent("""\
+        from torch.distributed._tensor import (
+            DTensor,
+            Placement,  # of which there are three
+            Shard as ShardPlacement,
+        )
+
+        try:
+            from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+        except ImportError:
+
+            def compute_local_shape_and_global_offset(shape, mesh, placements: list[Placement]):
+                pass
+
+
+        def is_sharded(tensor: DTensor, placement: Placement) -> bool:
+            return isinstance(placement, ShardPlacement)
+        """)
+    new = checked_and_fixed(code, ["TM502"])[1]
+    assert new == code.replace("torch.distributed._tensor", "torch.distributed.tensor")

@@ -72,6 +72,12 @@ class _Move(Struct):
     title: str = ""
     requires: set[str] = field(default_factory=set)
 
+    @property
+    def keeps_name(self) -> bool:
+        """Whether the import has to keep its local name, which is not that of what it gets."""
+        old = self.binding.node.name if isinstance(self.binding.node, ast.alias) else self.binding.name
+        return not self.whole and self.new.rpartition(".")[2] != old
+
     def lower(self, level: Applicability, reasons: tuple[Reason, ...]) -> None:
         if level < self.level:
             self.level, self.held_by = level, reasons
@@ -439,7 +445,7 @@ class FixMaker:
                 with self._caught(first):
                     move = self._move(first, found, others)
             if move is not None and not self._had_better_go(move):
-                key = (id(move.binding.statement), move.first.rule.code, move.whole, move.level)
+                key = (id(move.binding.statement), move.first.rule.code, move.keeps_name, move.level)
                 bundles[key].append(move)
         return list(bundles.values())
 
@@ -518,9 +524,9 @@ class FixMaker:
         """The fixes of a bundle, each with the hits at which nothing has to change."""
         moves = [(move.binding, move.new) for move in bundle]
         if len(bundle) == 1:
-            swaps = [self.imports.swap(*moves[0], keep_name=not bundle[0].whole)]
+            swaps = [self.imports.swap(*moves[0], keep_name=bundle[0].keeps_name)]
         else:
-            swaps = self.imports.swap_all(moves, keep_name=not bundle[0].whole)
+            swaps = self.imports.swap_all(moves, keep_name=bundle[0].keeps_name)
         edits: dict[Edit, None] = {}
         shared: Sequence[Edit] = ()  # those of the statement, which all its names have
         done: list[tuple[_Move, list[RuleMatch]]] = []
