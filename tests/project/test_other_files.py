@@ -392,6 +392,21 @@ def test_the_reason_is_said(project: Project) -> None:
 LOADS = "import torch\nmodel.load_state_dict(torch.load(path)['model'])\n"
 SAVES = {
     "arguments": ("import torch\ntorch.save({'model': model.state_dict(), 'args': args}, path)\n", "False"),
+    "all that an object has": (
+        "import torch\n\nclass Checkpoint:\n    def save(self, model, **kept):\n"
+        "        self.models = {'latest': model.state_dict()}\n"
+        "        for key, value in self.__dict__.items():\n            kept[key] = value\n"
+        "        torch.save(kept, self.path)\n",
+        "False",
+    ),
+    "all that an object has, at once": (
+        "import torch\n\nclass Checkpoint:\n    def save(self):\n        torch.save(vars(self), self.path)\n",
+        "False",
+    ),
+    "settings as a dictionary": (
+        "import torch\n\ndef save(args):\n    torch.save(vars(args), args.path)\n",
+        "True",
+    ),
     "a trainer": ("import pytorch_lightning as pl\n", "False"),
     "arguments by another name": (
         "import torch as th\nth.save({'model': model.state_dict(), 'args': args}, path)\n",

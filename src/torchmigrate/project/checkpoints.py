@@ -185,7 +185,26 @@ class Saved:
     def holds_objects(self) -> bool:
         """Whether other objects may be in a dictionary that has state dicts in it and may be saved."""
         worst = max(self._beside, default=_Kind.PLAIN)
-        return self.sets_objects or worst > (_Kind.LIKELY if self._numeric else _Kind.MEASURE)
+        most = _Kind.LIKELY if self._numeric else _Kind.MEASURE
+        return self.sets_objects or worst > most or self._saves_own_state
+
+    @cached_property
+    def _saves_own_state(self) -> bool:
+        """Whether all that an object has is saved: `torch.save(self.__dict__, path)`, or entry by entry."""
+        saved = {self._key(what, scope) for scope, what, _ in self._saves} - {None}
+        values = [(scope, what) for scope, what, _ in self._saves]
+        for scope, name, _, value in self._entries:
+            if self._bound(scope, name) in saved:
+                values.append((scope, value))
+        return any(
+            any(map(_is_own_state, walk(each)))
+            for scope, value in values
+            for each in [value, *self._held(value, scope)]
+        )
+
+    def _held(self, node: ast.expr, scope: _Scope) -> list[ast.expr]:
+        known = self.values_of(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else []
+        return [value for value in known if value is not None]
 
     @property
     def measured_by(self) -> frozenset[str]:
@@ -520,6 +539,16 @@ class Saved:
             path = node.args[1] if len(node.args) > 1 else keyword_value(node, "f")
             if what is not None and path is not None:
                 self._saves.append((scope, what, path))
+
+
+def _is_own_state(node: ast.AST) -> bool:
+    """Whether a node is `self.__dict__` or `vars(self)`."""
+    held: ast.expr | None = None
+    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        held = node.value
+    elif isinstance(node, ast.Call) and _called(node) == "vars" and node.args:
+        held = node.args[0]
+    return isinstance(held, ast.Name) and held.id == "self"
 
 
 def _names_of_torch(tree: ast.Module) -> Iterator[str]:
