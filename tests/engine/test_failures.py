@@ -207,16 +207,37 @@ def test_f_strings_that_an_old_python_reads(text, old) -> None:
     assert fit_old_python(f"x = {text}\n") == old
 
 
-def test_fixes_that_only_together_do_not_parse_are_made_one_after_the_other(project) -> None:
-    """The first one takes a name from the import, the second one all others."""
-    project.write(
-        "b.py",
-        "from functorch import (\n    vmap,\n    hessian,\n    functionalize,\n)\n\n\ndef model():\n    vmap()\n\n\n"
-        "from functorch import (\n    vmap,\n)\n",
-    )
-    done = project.run("check", "--fix", "b.py", code=0)
+def test_fixes_that_only_together_do_not_parse_are_made_one_after_the_other(project, monkeypatch) -> None:
+    """Each takes one of two statements away, the last one of them leaves `pass`."""
+    lines = ("    a = 1\n", "    b = 2\n")
+
+    def find(rule, hits, file):
+        text = file.source.text
+        left = [line for line in lines if line in text]
+        for line in left:
+            at = text.index(line)
+            edit = Edit(at, at + len(line), "" if len(left) > 1 else "    pass\n")
+            fix = Fix("Take it away", Applicability.SAFE, (edit,), code=rule.code)
+            yield Finding(rule.code, rule.name, "take it away", Severity.ERROR, at + 4, at + 5, fix=fix)
+
+    monkeypatch.setattr(model_urls, "find", find)
+    head = "from torchvision.models.resnet import model_urls\n\nif model_urls:\n"
+    project.write("b.py", f"{head}{lines[0]}    # between them\n{lines[1]}")
+    done = project.run("check", "--fix", "--select=TM721", "b.py", code=0)
     assert "was skipped" not in done.stderr
+    assert (project.path / "b.py").read_text() == f"{head}    # between them\n    pass\n"
+
+
+def test_names_of_one_statement_that_mean_the_same_elsewhere_stay_together(project) -> None:
+    """One of them is imported twice, so that its uses cannot be told apart."""
+    code = (
+        "from functorch import (\n    vmap,\n    hessian,\n    functionalize,\n)\n\n\ndef model():\n    vmap()\n\n\n"
+        "from functorch import (\n    vmap,\n)\n"
+    )
+    project.write("b.py", code)
+    project.run("check", "--fix", "b.py", code=0)
     assert (project.path / "b.py").read_text() == (
-        "from torch.func import vmap, functionalize, hessian\nimport torch\n\n\ndef model():\n    torch.func.vmap()\n\n\n"
-        "from torch.func import (\n    vmap,\n)\n"
+        code.replace("from functorch", "from torch.func")
+        .replace(")\n\n\ndef", ")\nimport torch\n\n\ndef")
+        .replace("    vmap()", "    torch.func.vmap()")
     )
