@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import threading
 from pathlib import Path
 
@@ -212,6 +214,190 @@ def test_without_configuration_it_is_named_and_the_way_to_use_it_is_said(
     project.run("check", "--baseline", NAME, code=0)
     project.run("baseline", "--output", "other.json", code=0)
     assert (project.path / "other.json").read_bytes() == (project.path / NAME).read_bytes()
+
+
+# ---- where it is written --------------------------------------------------------------------------------
+
+TABLE = "[tool.torchmigrate]\n"
+PYPROJECT = '[project]\nname = "a"\nversion = "1"\n'
+A, B = "packages/a", "packages/b"
+HINT = re.compile(
+    r"To hide them, run `torchmigrate (check [^`]*)`"
+    r"(?:, or set `(baseline = [^`]*)` in (?:(\[tool\.torchmigrate\]) of )?(.*))?\.\n"
+)
+
+
+@pytest.mark.parametrize("git", [True, False], ids=["git", "no git"])
+@pytest.mark.parametrize(
+    ("files", "here", "paths", "written", "config"),
+    [
+        pytest.param(
+            {f"{A}/pyproject.toml": PYPROJECT}, A, [], f"{A}/{NAME}", f"{A}/pyproject.toml", id="package"
+        ),
+        pytest.param(
+            {f"{A}/pyproject.toml": PYPROJECT, "pyproject.toml": PYPROJECT},
+            f"{A}/src",
+            ["."],
+            f"{A}/{NAME}",
+            f"{A}/pyproject.toml",
+            id="directory of a package, in a project of its own",
+        ),
+        pytest.param(
+            {f"{A}/pyproject.toml": PYPROJECT, "pyproject.toml": PYPROJECT},
+            "",
+            [A],
+            f"{A}/{NAME}",
+            f"{A}/pyproject.toml",
+            id="package by its path",
+        ),
+        pytest.param(
+            {f"{A}/setup.py": ""},
+            B,
+            [f"../../{A}/src/old.py"],
+            f"{A}/{NAME}",
+            f"{A}/torchmigrate.toml",
+            id="file",
+        ),
+        pytest.param(
+            {f"{A}/pyproject.toml": PYPROJECT + TABLE},
+            A,
+            [],
+            f"{A}/{NAME}",
+            f"{A}/pyproject.toml",
+            id="package with a configuration",
+        ),
+        pytest.param(
+            {f"{A}/pyproject.toml": PYPROJECT, "pyproject.toml": TABLE},
+            f"{A}/src",
+            [],
+            NAME,
+            "pyproject.toml",
+            id="configuration of all packages",
+        ),
+        pytest.param(
+            {f"{A}/src/torchmigrate.toml": "", f"{A}/setup.cfg": ""},
+            A,
+            [],
+            f"{A}/{NAME}",
+            f"{A}/src/torchmigrate.toml",
+            id="configuration of a directory",
+        ),
+        pytest.param({f"{A}/setup.py": ""}, A, [], f"{A}/{NAME}", f"{A}/torchmigrate.toml", id="setup.py"),
+        pytest.param(
+            {f"{A}/setup.cfg": "", "setup.py": ""}, "", ["packages/a", B], NAME, "torchmigrate.toml", id="two"
+        ),
+        pytest.param(
+            {f"{A}/pyproject.toml": PYPROJECT, f"{B}/pyproject.toml": TABLE, "pyproject.toml": PYPROJECT},
+            "",
+            [],
+            NAME,
+            None,
+            id="several configurations",
+        ),
+    ],
+)
+def test_beside_the_nearest_project_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    git: bool,
+    files: dict[str, str],
+    here: str,
+    paths: list[str],
+    written: str,
+    config: str | None,
+) -> None:
+    """Its hints are true: the command hides all that was found, and so does the line in the configuration."""
+    top = Project(tmp_path / "top", monkeypatch)
+    for name, text in {f"{A}/src/old.py": OLD, f"{B}/old.py": OLD, **files}.items():
+        top.write(name, text)
+    if git:
+        (top.path / ".git").mkdir()
+    inside = Project(top.path / here, monkeypatch)
+    done = inside.run("baseline", *paths, code=0)
+    assert [path.relative_to(top.path) for path in top.path.rglob(NAME)] == [Path(written)]
+    hint = HINT.search(done.stderr)
+    assert hint is not None, done.stderr
+    command, line, table, file = hint.groups()
+    assert inside.run(*shlex.split(command), code=0).stderr.startswith("All checks passed!")
+    if not git and config == f"{A}/src/torchmigrate.toml":
+        config = None  # without a repository, its directory is the project, and the baseline is outside
+    assert file == (config and shown(top.path / config, inside.path))
+    if file is None:
+        return
+    target = inside.path / file
+    text = target.read_text("utf-8") if target.exists() else ""
+    if table is not None and table not in text:
+        text += f"{table}\n"
+    target.write_text(f"{text}{line}\n", "utf-8")
+    assert inside.run("check", *paths, code=0).stderr.startswith("All checks passed!")
+    given = [os.path.relpath(inside.path / path, top.path) for path in paths or ["."]]
+    assert top.run("check", *given, code=0).stderr.startswith("All checks passed!")
+    again = inside.run("baseline", *paths, code=0)
+    assert "To hide them" not in again.stderr
+    assert inside.run("baseline", "--prune", *paths, code=0).stderr.startswith("Removed 0 findings")
+    assert [path.relative_to(top.path) for path in top.path.rglob(NAME)] == [Path(written)]
+
+
+def shown(path: Path, here: Path) -> str:
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
+
+
+@pytest.mark.parametrize("git", [True, False], ids=["git", "no git"])
+def test_without_a_project_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: bool) -> None:
+    """It is at the root of the repository, or where the command runs."""
+    top = Project(tmp_path / "top", monkeypatch)
+    top.write("packages/a/old.py", OLD)
+    if git:
+        (top.path / ".git").mkdir()
+    inside = Project(top.path / A, monkeypatch)
+    done = inside.run("baseline", code=0)
+    place = top.path / NAME if git else inside.path / NAME
+    assert [*top.path.rglob(NAME)] == [place]
+    config = shown(place.parent / "torchmigrate.toml", inside.path)
+    assert f'or set `baseline = "{NAME}"` in {config}.\n' in done.stderr
+    (inside.path / config).write_text(f'baseline = "{NAME}"\n', "utf-8")
+    inside.run("check", code=0)
+    top.run("check", code=0)
+
+
+def test_several_packages_that_each_have_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run over all packages uses and writes the baseline of each."""
+    top = Project(tmp_path, monkeypatch)
+    for package in (A, B):
+        top.write(f"{package}/pyproject.toml", f'{TABLE}baseline = "{NAME}"\n')
+        top.write(f"{package}/old.py", OLD)
+    done = top.run("baseline", A, B, code=0)
+    assert "To hide them" not in done.stderr
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob(NAME)) == [
+        Path(A, NAME),
+        Path(B, NAME),
+    ]
+    top.run("check", code=0)
+    Project(tmp_path / A, monkeypatch).run("check", code=0)
+
+
+def test_hints_can_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path, monkeypatch)
+    project.write("my code/old.py", OLD)
+    project.write("pyproject.toml", TABLE)
+    done = project.run("baseline", "my code", "--output", 'the "old" ones.json', code=0)
+    hint = HINT.search(done.stderr)
+    assert hint is not None, done.stderr
+    project.run(*shlex.split(hint[1]), code=0)
+    project.write("pyproject.toml", f"{TABLE}{hint[2]}\n")
+    project.run("check", code=0)
+
+
+def test_a_file_outside_of_the_project_can_only_be_named_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path / "project", monkeypatch)
+    project.write("old.py", OLD)
+    (project.path / ".git").mkdir()
+    done = project.run("baseline", "--output", "../accepted.json", code=0)
+    hint = HINT.search(done.stderr)
+    assert hint is not None and hint[2] is None, done.stderr
+    project.run(*shlex.split(hint[1]), code=0)
 
 
 # ---- how it shrinks -------------------------------------------------------------------------------------

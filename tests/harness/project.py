@@ -14,6 +14,7 @@ import pytest
 
 import torchmigrate
 from torchmigrate.cli import program
+from torchmigrate.files.paths import forget
 
 SOURCE = Path(torchmigrate.__file__).parent.parent
 
@@ -46,6 +47,7 @@ class Project:
         self, *arguments: str | Path, stdin: bytes = b"", **environ: str
     ) -> subprocess.CompletedProcess[bytes]:
         """Run torchmigrate in this process, as a script would run it."""
+        forget()  # a process of its own would look anew
         streams = [
             io.TextIOWrapper(io.BytesIO(data), "utf-8", write_through=True) for data in (stdin, b"", b"")
         ]

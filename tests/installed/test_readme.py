@@ -16,14 +16,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from torchmigrate.files.formats import read_toml
+from torchmigrate.files.paths import nearest_project
 from torchmigrate.report.reasons import message_of
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 MIGRATIONS = DOCS / "migrations"
+EXAMPLES = ROOT / "examples"
 PAGES = (README, *sorted(DOCS.rglob("*.md")))
-HOME = "/home/me/project"  # what the directory is called in the text
+CLONE = "/home/me/torchmigrate"  # what the clone is called in the text
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Not for their output: these install things. The last one is what .ci/run executes.
 SETUP, TESTS = "python3 -m venv", "pip install"
@@ -48,68 +50,106 @@ def commands(content: str) -> list[str]:
     return [line[2:] for line in content.splitlines() if line.startswith("$ ")]
 
 
-def prepare(directory: Path) -> dict[str, str]:
-    """Copy the examples into a directory; an environment in which the programs are those that are tested."""
-    for name in ("examples", "docs"):
-        shutil.copytree(ROOT / name, directory / name)
-    programs = directory / ".programs"
-    programs.mkdir()
-    for name in ("torchmigrate", "flake8"):
-        program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {name} "$@"\n')
-        program.chmod(0o755)
-    path = os.pathsep.join((str(programs), os.environ["PATH"]))
-    kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    return {
-        **kept,
-        "PATH": path,
-        "PYTHONIOENCODING": "utf-8",
-        "HOME": str(directory),
-    }
+class Clone:
+    """A git clone of this checkout, changes that are not committed included.
+
+    Args:
+        where: an existing directory, which gets the clone and, beside it, a home and the programs under test.
+    """
+
+    def __init__(self, where: Path) -> None:
+        self.path = where / "torchmigrate"
+        self.home, programs = where / "home", where / "programs"
+        self.home.mkdir()
+        programs.mkdir()
+        for name in ("torchmigrate", "flake8"):
+            program = programs / name
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {name} "$@"\n')
+            program.chmod(0o755)
+        kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+        self.environment = {
+            **kept,
+            "PATH": os.pathsep.join((str(programs), os.environ["PATH"])),
+            "PYTHONIOENCODING": "utf-8",
+            "HOME": str(self.home),
+        }
+        git("clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(self.path), at=where)
+        listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", at=ROOT)
+        for name in filter(None, listed.split("\0")):
+            if (ROOT / name).is_file():  # else it was removed, and that is not committed
+                (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, self.path / name)
+        git("add", "--all", at=self.path)
+        git("commit", "--quiet", "--allow-empty", "--message=What is not committed", at=self.path)
+
+    def restore(self) -> None:
+        """Undo what commands have done to the files."""
+        git("reset", "--quiet", "--hard", at=self.path)
+        git("clean", "--quiet", "-ffdx", at=self.path)
 
 
-def output(command: str, directory: Path, environment: dict[str, str]) -> str:
+def git(*arguments: str, at: Path) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=at, env=environment, capture_output=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def the_clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    return Clone(tmp_path_factory.mktemp("clone").resolve())
+
+
+@pytest.fixture
+def clone(the_clone: Clone) -> Iterator[Clone]:
+    """A clone in which no command has run yet."""
+    yield the_clone
+    the_clone.restore()
+
+
+def output(command: str, directory: Path, clone: Clone, environment: dict[str, str] | None = None) -> str:
     """What a command prints on both streams, in the order in which it does.
 
-    directory: where it runs, which is HOME or below.
+    directory: where it runs. environment: instead of that of the clone.
     """
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=directory,
-        env=environment,
+        env=environment or clone.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    text = done.stdout.decode().replace(environment["HOME"], HOME)
+    text = done.stdout.decode().replace(str(clone.path), CLONE)
+    assert done.returncode in (0, 1) and "exit code 2" not in text, f"{command}\n{text}"
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
-def executed(text: str) -> str:
-    """The text, with what its commands print now. A page is one session: files stay as they are left."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name).resolve()
-        environment = prepare(directory)
-        here = directory
-        parts, position = [], 0
-        for block in blocks(text, "console"):
-            parts.append(text[position : block.start])
-            position = block.end
-            for command in commands(block.content):
-                if command.startswith("cd "):
-                    here = (here / command.removeprefix("cd ")).resolve(strict=True)
-                    printed = ""
-                else:
-                    printed = _printed_by_setup(command, here, environment)
-                parts.append(f"$ {command}\n{printed}")
-        return "".join([*parts, text[position:]])
+def executed(text: str, clone: Clone) -> str:
+    """The text, with what its commands print in a new clone. A page is one session: files stay as they are left."""
+    here = clone.path
+    parts, position = [], 0
+    for block in blocks(text, "console"):
+        parts.append(text[position : block.start])
+        position = block.end
+        for command in commands(block.content):
+            if command.startswith("cd "):
+                here = (here / command.removeprefix("cd ")).resolve(strict=True)
+                printed = ""
+            else:
+                printed = _printed_by_setup(command, here, clone)
+            parts.append(f"$ {command}\n{printed}")
+    return "".join([*parts, text[position:]])
 
 
-def _printed_by_setup(command: str, directory: Path, environment: dict[str, str]) -> str:
+def _printed_by_setup(command: str, directory: Path, clone: Clone) -> str:
     if command.startswith(TESTS):
         return ""
     if command.startswith(SETUP):  # installed for real by another test; what it prints is what this does
         command = command.rpartition("&& .venv/bin/")[2]
-    return output(command, directory, environment)
+    return output(command, directory, clone)
 
 
 def name_of(page: Path) -> str:
@@ -121,36 +161,36 @@ def name_of(page: Path) -> str:
     [pytest.param(page, marks=() if page == README else pytest.mark.one_python) for page in PAGES],
     ids=map(name_of, PAGES),
 )
-def test_every_command_prints_what_is_shown(page: Path) -> None:
+def test_every_command_prints_what_is_shown(page: Path, clone: Clone) -> None:
+    """A reader who follows a page to the letter in a clone sees what the page shows."""
     text = page.read_text("utf-8")
-    assert executed(text) == text, (
+    assert executed(text, clone) == text, (
         "run `python tests/installed/test_readme.py --update` and read the difference"
     )
+
+
+@pytest.mark.parametrize("directory", sorted(EXAMPLES.iterdir()), ids=lambda path: path.name)
+def test_every_example_is_a_project_that_a_page_uses(directory: Path) -> None:
+    assert nearest_project(directory) == directory
+    assert any(name_of(directory) in page.read_text("utf-8") for page in PAGES)
 
 
 def test_every_whole_migration_is_shown() -> None:
     """Every program has a block, in which something changes."""
     shown = "".join(page.read_text("utf-8") for page in MIGRATIONS.glob("*.md"))
-    programs = sorted(MIGRATIONS.glob("*.py"))
+    programs = sorted(EXAMPLES.glob("migrations/*.py"))
     assert programs
     for program in programs:
-        assert f"+++ b/docs/migrations/{program.name}\n" in shown
+        assert f"+++ b/examples/migrations/{program.name}\n" in shown
 
 
-def test_the_first_command_sets_up_and_runs(tmp_path: Path) -> None:
+def test_the_first_command_sets_up_and_runs(clone: Clone) -> None:
     text = README.read_text("utf-8")
     (block,) = [block for block in blocks(text, "console") if block.content.startswith(f"$ {SETUP}")]
-    # All that holds Python: what is safe in the examples depends on what other files of a clone say.
-    for name in ("src", "rules", "examples", "tests", "tools", "docs", "benchmarks"):
-        shutil.copytree(
-            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "_compiled.rules")
-        )
-    for name in ("pyproject.toml", "README.md", "hatch_build.py"):
-        shutil.copy(ROOT / name, tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
     (command,) = commands(block.content)
-    printed = output(command, tmp_path, environment)
+    printed = output(command, clone.path, clone, environment)
     shown = block.content.removeprefix(f"$ {command}\n")
     assert printed.endswith(shown), printed  # pip may have warned of something before
 
@@ -226,5 +266,8 @@ def test_the_readme_is_short() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] != ["--update"]:
         sys.exit("usage: python tests/installed/test_readme.py --update")
-    for page in PAGES:
-        page.write_text(executed(page.read_text("utf-8")), "utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        clone = Clone(Path(name).resolve())
+        for page in PAGES:
+            page.write_text(executed(page.read_text("utf-8"), clone), "utf-8")
+            clone.restore()

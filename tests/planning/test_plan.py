@@ -560,8 +560,18 @@ def test_heavy_modules_are_imported_when_needed(project: Project) -> None:
     assert done.stdout == "[]\n"
 
 
+def test_the_title_is_the_nearest_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path / "all", monkeypatch)
+    project.write("packages/a/pyproject.toml", "")
+    project.write("packages/a/src/a.py", "import torch\n")
+    project.write("tools/b.py", "import torch\n")
+    (project.path / ".git").mkdir()
+    for path, title in (("packages/a", "a"), ("packages/a/src/a.py", "a"), ("tools", "all"), (".", "all")):
+        assert project.run("plan", path, code=0).stdout.startswith(f"{title}: "), path
+
+
 def test_the_example_is_worth_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = Project(ROOT, monkeypatch).run("plan", "examples", "--isolated", "--to", "2.6", code=0)
+    done = Project(ROOT, monkeypatch).run("plan", "examples/training", "--isolated", "--to", "2.6", code=0)
     for effect in ("RAISES WHEN REACHED", "WARNS", "OUTDATED"):
         assert f"\n{effect}\n" in done.stdout
     assert "torch 2.0 breaks 1 place" in done.stdout

@@ -1,20 +1,26 @@
-"""The `baseline` command: accept what is found now, or take out of a baseline what is gone."""
+"""The `baseline` command: accept all current findings, or remove those that no longer exist."""
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from torchmigrate.baseline.baseline import Baseline, Checked, write
 from torchmigrate.baseline.entries import Spot, spots
 from torchmigrate.baseline.file import NAME
 from torchmigrate.cli.session import Session, errors_of_the_user
-from torchmigrate.config.settings import Settings
-from torchmigrate.files.paths import is_dir
+from torchmigrate.config.settings import FILE_NAME, PROJECT_FILE, TABLE, Settings
+from torchmigrate.files.paths import entries, is_dir, nearest_project, project_of
+from torchmigrate.files.reading import is_below
 from torchmigrate.findings import FileResult, Problem
 from torchmigrate.report.base import shown_path
+from torchmigrate.report.style import printable
 from torchmigrate.report.summary import plural
+from torchmigrate.run.configurations import Scope
 from torchmigrate.run.results import Results, texts_in
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import SourceError
@@ -24,11 +30,15 @@ DONE, FAILED = 0, 2
 
 
 class _Found:
-    """What is to be in one baseline."""
+    """The entries of one baseline.
+
+    unnamed: the configurations in force for files with entries that do not name this baseline; None: none.
+    """
 
     def __init__(self) -> None:
         self.files: list[tuple[Checked, list[Spot]]] = []
         self.findings = 0
+        self.unnamed: set[Path | None] = set()
 
     @property
     def target(self) -> str:
@@ -40,15 +50,16 @@ def run_baseline(
 ) -> int:
     """Write or prune the baselines of some files; the exit code.
 
-    output: the file; None: that of the configuration, or else the default one at the root of the project.
-    Files that could not be checked, and where `prune` is set those that could not be in part, keep what the
-    baseline has of them.
+    paths: as the user gave them; empty: the current directory.
+    output: the file; None: that of the configuration, or else `default_place`.
+    Files that could not be checked, and where `prune` is set those that could not be in part, keep their
+    entries.
     """
     here = Path.cwd()
     with errors_of_the_user():
-        default = session.settings.root / NAME
+        default = default_place(session)
         named = None if output is None else here / output
-        results = Results(paths, session.configurations, session.console, jobs)
+        results = Results(paths or (Path(),), session.configurations, session.console, jobs)
         # A damaged one is told of before files are checked.
         places = {named or scope.settings.baseline or default for scope in results.engines.scopes.values()}
         baselines = {place: Baseline(place) for place in sorted(places) if prune or place.exists()}
@@ -57,13 +68,17 @@ def run_baseline(
             # A notebook with a cell that does not parse still has findings, but it is not known what is gone.
             if result.problems and (prune or not result.findings):
                 continue
-            settings = results.engines.scopes[result.path].settings
+            scope = results.engines.scopes[result.path]
+            settings = scope.settings
             place = named or settings.baseline or default
+            found = every[place]
             try:
-                _add(every[place], result, settings, baselines.get(place) if prune else None)
+                some = _add(found, result, settings, baselines.get(place) if prune else None)
+                if some and settings.baseline != place:
+                    found.unnamed.add(_config_of(scope))
             except SourceError as error:  # it was there a moment ago
                 results.problems.append(Problem(result.path, error.reason, error.line, error.kind))
-        directories = [path for path in paths if is_dir(path)]
+        directories = [path for path in paths or (Path(),) if is_dir(path)]
         for place, found in sorted(every.items()):
             shown = shown_path(place, here)
             if prune:
@@ -76,16 +91,54 @@ def run_baseline(
             session.console.note(
                 f"Wrote {plural(found.findings, 'finding')} in {plural(files, 'file')} to {shown}."
             )
-            if place not in {scope.settings.baseline for scope in results.engines.scopes.values()}:
-                session.console.note(
-                    f"To hide them, run `torchmigrate check --baseline {shown}`, or set `baseline = "
-                    f'"{_relative(place, session.settings)}"` in the configuration.'
-                )
+            if found.unnamed:
+                session.console.note(_hint(place, found.unnamed, session, paths))
     return FAILED if results.say_problems(here) else DONE
 
 
-def _add(found: _Found, result: FileResult, settings: Settings, pruned: Baseline | None) -> None:
-    """Add a file and what is found there; to a baseline that is pruned, which of it is still used."""
+def default_place(session: Session) -> Path:
+    """The baseline of a run for files whose configuration names none.
+
+    It is beside the configuration in force at the start of the run; without one, beside the nearest project
+    file, or else at the root of the repository.
+    """
+    settings = session.settings
+    nearest = None if _config_of(session.scope) else nearest_project(session.start)
+    return (nearest or settings.root) / NAME
+
+
+def _config_of(scope: Scope) -> Path | None:
+    """The configuration file of a scope; None: it has none."""
+    *configs, _ = scope.layers  # the last one is the command line
+    return Path(configs[-1].origin) if configs else None
+
+
+def _hint(place: Path, configs: Set[Path | None], session: Session, paths: Sequence[Path]) -> str:
+    """How to hide the findings in a baseline.
+
+    configs: of the files with these findings, see `_Found.unnamed`. paths: as the user gave them.
+    """
+    here = Path.cwd()
+    shown = [shlex.quote(printable(str(path))) for path in paths]
+    command = " ".join(["torchmigrate check", *shown, "--baseline", shlex.quote(shown_path(place, here))])
+    hint = f"To hide them, run `{command}`"
+    if len(configs) > 1:  # one line in one file would not hide all
+        return f"{hint}."
+    (config,) = configs
+    if config is None:
+        directory = nearest_project(session.start) or session.settings.root
+        config = directory / (PROJECT_FILE if PROJECT_FILE in entries(directory) else FILE_NAME)
+    root = Path(os.path.realpath(config.parent))
+    real = os.path.realpath(place)
+    if not is_below(real, str(project_of(root))):  # a configuration may only name files of its project
+        return f"{hint}."
+    value = json.dumps(Path(os.path.relpath(real, root)).as_posix(), ensure_ascii=False)
+    table = f"[{TABLE}] of " if config.name == PROJECT_FILE else ""
+    return f"{hint}, or set `baseline = {printable(value)}` in {table}{shown_path(config, here)}."
+
+
+def _add(found: _Found, result: FileResult, settings: Settings, pruned: Baseline | None) -> int:
+    """Add a file and its findings, or to a pruned baseline the entries that are still used; their number."""
     some: list[Spot] = []
     if result.findings or any(result.examples.values()):
         source = read_source(result.path, embedded=settings.embedded)
@@ -97,8 +150,4 @@ def _add(found: _Found, result: FileResult, settings: Settings, pruned: Baseline
     looks_for = settings.looks_for_in(result.path)
     checked = Checked(result.path, looks_for, settings.target, settings.embedded)
     found.files.append((checked, some))
-
-
-def _relative(place: Path, settings: Settings) -> str:
-    root = settings.root.absolute()
-    return place.relative_to(root).as_posix() if place.is_relative_to(root) else str(place)
+    return len(some)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
+PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
 _forget: list[Callable[[], None]] = []
 
 
@@ -122,6 +124,28 @@ def shared_directories() -> frozenset[Path]:
         named.append(str(Path.home()))
     found = [Path(os.path.realpath(path)) for path in ("/tmp", "/var/tmp", *filter(None, named))]
     return frozenset([*found, Path(found[0].anchor)])
+
+
+def directories_of_project(directory: Path) -> list[Path]:
+    """A real directory and those above it that belong to its project, the outermost last.
+
+    The outermost is the root of the repository. Without one, it is the highest below `shared_directories`.
+    """
+    above = with_parents(directory)
+    top = work_tree_of(directory)
+    if top is not None:
+        return [*above[: above.index(top) + 1]]
+    outside = shared_directories()
+    return [directory, *itertools.takewhile(lambda place: place not in outside, above[1:])]
+
+
+def nearest_project(start: Path) -> Path | None:
+    """The nearest real directory with a project file, such as `pyproject.toml`, at or above a directory.
+
+    None if its project has no such file.
+    """
+    above = directories_of_project(real_directory(start))
+    return next((place for place in above if not PROJECT_FILES.isdisjoint(entries(place))), None)
 
 
 def project_directory(start: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from torchmigrate.evidence.evidence import Warned
-from torchmigrate.files.paths import repository_of
+from torchmigrate.files.paths import nearest_project, repository_of
 from torchmigrate.findings import Problem
 from torchmigrate.planning.collect import Looked, Search
 from torchmigrate.planning.compute import make_plan
@@ -138,8 +138,9 @@ class Project:
         problems = self._problems + seen.problems
         shown = {Path(os.path.realpath(path)): shown_path(path, self._here) for path in self.files}
         settings = self._configurations.of(self._start).settings
+        directory = nearest_project(self._start) or repository_of(self._start) or self._start
         plan = make_plan(
-            printable(title or (repository_of(self._start) or self._start).name or "project"),
+            printable(title or directory.name or "project"),
             seen.places,
             target=self._target,
             minimum=self._minimum,

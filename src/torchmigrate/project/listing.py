@@ -11,6 +11,7 @@ from pathlib import Path
 
 from torchmigrate.files.digests import blake2b, digest_of
 from torchmigrate.files.paths import (
+    PROJECT_FILES,
     entries,
     exists,
     is_file,
@@ -27,7 +28,6 @@ NOTEBOOK = ".ipynb"
 # Of a project that is searched; in a bigger one nothing is known, and every name stays.
 MOST_FILES = 10_000
 MOST_BYTES = 100_000_000
-_PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg", "torchmigrate.toml"])
 
 
 @remembered
@@ -43,7 +43,7 @@ def project_root(directory: Path, root: Path) -> Path:
     outside = shared_directories()
     inside = [place for place in above if place not in outside]
     found = [directory]
-    found += [place for place in inside if not _PROJECT_FILES.isdisjoint(entries(place))]
+    found += [place for place in inside if not PROJECT_FILES.isdisjoint(entries(place))]
     if root in above and root not in outside:
         found.append(root)
     for place in inside:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import itertools
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,14 +16,12 @@ from msgspec.structs import replace
 
 from torchmigrate.files.formats import FormatError, check_yaml, read_toml
 from torchmigrate.files.paths import (
+    directories_of_project,
     entries,
     is_dir,
     is_file,
     project_of,
     real_directory,
-    shared_directories,
-    with_parents,
-    work_tree_of,
 )
 from torchmigrate.files.reading import UnreadableError, read
 from torchmigrate.patterns import pattern
@@ -131,7 +128,7 @@ class Requirements:
             path = Path(os.path.realpath(path))
         directory = path.parent
         if directory not in self._found:
-            places = _of_the_library(_directories(real_directory(directory)))
+            places = _of_the_library(directories_of_project(real_directory(directory)))
             required = _required([self._stated_in(place) for place in reversed(places)])
             self._found[directory] = self._for_python(required, places)
         return self._found[directory]
@@ -155,15 +152,6 @@ class Requirements:
         if directory not in self._stated:
             self._stated[directory] = _read_directory(directory, self.note, self.trouble)
         return self._stated[directory]
-
-
-def _directories(directory: Path) -> list[Path]:
-    """A directory and those around it that belong to its project, the root last."""
-    above = [*with_parents(directory)]
-    top = work_tree_of(directory)
-    if top is not None:
-        return above[: above.index(top) + 1]
-    return [directory, *itertools.takewhile(lambda place: place not in shared_directories(), above[1:])]
 
 
 def _of_the_library(places: Sequence[Path]) -> list[Path]:

@@ -35,8 +35,8 @@ from torchmigrate.cli.options import (
     metavar="FILE",
     group=OUTPUT,
     help=(
-        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json in its "
-        "directory]"
+        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json beside "
+        "the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
     ),
 )
 @jobs_option
@@ -63,4 +63,4 @@ def baseline(
     from torchmigrate.cli.session import Session
 
     session = Session.from_options(paths or (Path(),), options)
-    return run_baseline(session, paths or (Path(),), output, jobs, prune=prune)
+    return run_baseline(session, paths, output, jobs, prune=prune)
