@@ -16,7 +16,10 @@ import pytest
 from fleet_support import NEW, OLD, Fleet, workers_of
 from harness.project import command
 
+from torchmigrate.fleet.model import FleetError
+from torchmigrate.fleet.queries import opened
 from torchmigrate.fleet.schema import TABLES, arrow_schema
+from torchmigrate.fleet.store import Store
 
 
 @pytest.fixture
@@ -319,9 +322,58 @@ def test_questions(fleet: Fleet) -> None:
     assert fleet.ask("query", newest) == "release\n2.13\n"
     assert fleet.ask("query", "SELECT count(*) AS n FROM all_findings", "--run", fleet.runs[0])
     assert "Referenced column" in fleet.ask("query", "SELECT nothing", code=2)
+    assert fleet.ask("query", "SHOW TABLES").count("findings") == 2
+    assert fleet.ask("query", "PIVOT findings ON code USING count(*) GROUP BY repository").count("\n") == 3
     assert "must be a release of torch" in fleet.ask("query", "blocking", "--release", "9x", code=2)
     assert "has no run 2020" in fleet.ask("query", "rules", "--run", "2020", code=2)
     assert "there is no run before" in fleet.ask("compare", code=2)
+
+
+def test_a_query_reads_the_tables_and_nothing_else(fleet: Fleet) -> None:
+    fleet.out = fleet.path / "it's out"
+    store = Store(fleet.out)
+    store.write_run("20260101T000000Z", [("findings", {"run": "20260101T000000Z", "code": "TM100"})])
+    secret = fleet.write("secret.csv", "a,b\n1,2\n")
+    made = fleet.path / "made"
+    table = str(next((fleet.out / "runs").glob("*/runs.parquet"))).replace("'", "''")
+    before = {path: path.read_bytes() for path in fleet.path.rglob("*.parquet")}
+    beyond = [
+        f"SELECT * FROM read_text('{secret}')",
+        f"SELECT * FROM read_csv('{secret}')",
+        f"SELECT * FROM sniff_csv('{secret}')",
+        f"FROM '{secret}'",
+        f"SELECT * FROM glob('{fleet.path}/*')",
+        f"SELECT * FROM read_parquet('{fleet.path}/**/*.parquet')",
+        f"SELECT * FROM query('FROM read_text(''{secret}'')')",
+        "SELECT * FROM read_csv('http://localhost:1/a.csv')",
+        "SELECT * FROM read_blob('/proc/self/environ')",
+        f"COPY (SELECT 1) TO '{made}'",
+        f"COPY (SELECT 1 AS run) TO '{table}' (FORMAT parquet, USE_TMP_FILE false)",
+        f"EXPLAIN ANALYZE COPY (SELECT 1 AS run) TO '{table}' (FORMAT parquet, USE_TMP_FILE false)",
+        f"SELECT 1; COPY (SELECT 1) TO '{made}'",
+        f"EXPORT DATABASE '{made}'",
+        f"IMPORT DATABASE '{fleet.path}'",
+        f"ATTACH '{made}'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "PRAGMA enable_profiling",
+        f"PREPARE x AS COPY (SELECT 1) TO '{made}'",
+        "CREATE SECRET (TYPE http)",
+        "CALL enable_logging()",
+        " -- nothing",
+    ]
+    with opened(store) as tables:
+        for sql in beyond:
+            with pytest.raises(FleetError) as error:
+                tables.ask(sql)
+            assert len(str(error.value).splitlines()) == 1, (sql, error.value)
+        assert tables.ask("SELECT code FROM all_findings").rows == [("TM100",)]
+    said = fleet.ask("query", beyond[0], code=2)
+    assert said.startswith("error: a query can only read the tables of the runs: ") and said.count("\n") == 1
+    assert not made.exists()
+    assert {path: path.read_bytes() for path in fleet.path.rglob("*.parquet")} == before
 
 
 def test_without_a_run_there_is_nothing_to_ask(fleet: Fleet) -> None:

@@ -14,6 +14,8 @@ from torchmigrate.fleet.schema import NAMES
 from torchmigrate.fleet.store import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
 
 BREAKING = ("breaks_on_import", "raises")
@@ -121,6 +123,19 @@ ORDER BY repository, change, path, row, code
 """
 
 
+# What holds once the tables are there: a query reads them, and reaches nothing else.
+_CLOSED = (
+    "temp_directory = ''",
+    "autoinstall_known_extensions = false",
+    "autoload_known_extensions = false",
+    "allow_community_extensions = false",
+    "python_enable_replacements = false",
+    "enable_external_access = false",
+    "lock_configuration = true",
+)
+_READING = ("SELECT", "CREATE", "MULTI")  # a PIVOT is the last two; what is created is in memory
+
+
 class Answer(Struct, frozen=True):
     """What a query gives: titles of the columns, and rows."""
 
@@ -143,13 +158,24 @@ class Tables:
     def ask(self, sql: str, values: Mapping[str, Any] | None = None) -> Answer:
         """The answer to a query. values: of the parameters (`$name`) that are in it.
 
-        Raises FleetError: it cannot be run; the message says why.
+        Raises FleetError: it cannot be run, or does more than read the tables; the message says why.
         """
         import duckdb
 
         try:
+            for statement in self._connection.extract_statements(sql):
+                if statement.type.name not in _READING:
+                    kind = statement.type.name.replace("_", " ")
+                    raise FleetError(
+                        f"a query can only read the tables of the runs, with SELECT; {kind} cannot"
+                    )
             found = self._connection.execute(sql, dict(values or {}))
-            return Answer([each[0] for each in found.description or ()], found.fetchall())
+            if not found or found.description is None:
+                raise FleetError("the query is empty")
+            return Answer([each[0] for each in found.description], found.fetchall())
+        except (duckdb.PermissionException, duckdb.CatalogException) as error:
+            said = " ".join(str(error).partition("LINE 1:")[0].split())
+            raise FleetError(f"a query can only read the tables of the runs: {said}") from None
         except duckdb.Error as error:
             raise FleetError(str(error).strip()) from None
 
@@ -185,21 +211,29 @@ def opened(store: Store, run: str | None = None) -> Iterator[Tables]:
     chosen = run or runs[-1]
     with duckdb.connect(":memory:") as connection:
         try:
+            tables: list[Path] = []
             for name in NAMES:
                 every = [store.table(each, name) for each in runs]
                 one = every if name == "runs" else [store.table(chosen, name)]
                 connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {_files(one)}")
                 connection.execute(f"CREATE VIEW all_{name} AS SELECT * FROM {_files(every)}")
+                tables += every
             connection.execute(_VIEWS)
+            connection.execute(f"SET allowed_paths = {_list(tables)}")
+            for setting in _CLOSED:
+                connection.execute(f"SET {setting}")
         except duckdb.Error as error:
             raise FleetError(f"{store.directory}: {str(error).splitlines()[0]}") from None
         yield Tables(connection, runs, chosen)
 
 
-def _files(paths: list[Any]) -> str:
+def _files(paths: list[Path]) -> str:
     """A call that reads Parquet files; columns that older runs lack are null there."""
-    quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-    return f"read_parquet([{quoted}], union_by_name = true, hive_partitioning = false)"
+    return f"read_parquet({_list(paths)}, union_by_name = true, hive_partitioning = false)"
+
+
+def _list(paths: list[Path]) -> str:
+    return "[" + ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths) + "]"
 
 
 def page_of_run(store: Store) -> Page:
