@@ -16,15 +16,15 @@ from harness.project import command, environment
 
 OLD = "import torch\n\nx = torch.ger(a, b)\nvalues, _ = torch.symeig(x, eigenvectors=True)\n"
 NEW = "import torch\n\nx = torch.outer(a, b)\n"
-# What git does for a repository whose address has one of these words; the worker is its grandparent.
+# What git does in the clone of a repository whose name has one of these words; the worker is its grandparent.
 BAD_GIT = """\
 #!/bin/sh
-case "$*" in
+case "$* $PWD" in
   *hanging*) sleep 600 ;;
   *crashing*) kill -9 $PPID; sleep 600 ;;
   *poisonous*) kill -9 $(ps -o ppid= -p $PPID); sleep 600 ;;
   *greedy*) exec "{python}" -c "held = bytearray(400_000_000); import time; time.sleep(600)" ;;
-  *ls-remote*slow*) sleep 3 ;;
+  *fetch*slow*) sleep 3 ;;
 esac
 exec "{git}" "$@"
 """

@@ -1,7 +1,6 @@
 """Which lines of files have changed since a revision of git, in the work tree as it is.
 
-git is asked in a way in which it runs no program that the configuration of a repository names: no external
-diff, no conversion to text, no filter (a file behind a filter may so count as changed as a whole).
+No filter is run, so that a file behind a filter may count as changed as a whole.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from torchmigrate.files.git import Git, GitError
-from torchmigrate.files.paths import repository_of
 from torchmigrate.patterns import pattern
 
 Rows = tuple[tuple[int, int], ...]  # first and last, 1-based, in order
@@ -50,18 +48,19 @@ def changed_since(revision: str, files: Sequence[Path]) -> dict[Path, Rows | Non
 
 
 def _top(directory: Path) -> Path:
-    if repository_of(directory) is None:
+    top = Git(directory).top
+    if top is None:
         raise GitError(f"{directory} is not in a git repository")
-    return Path(os.path.realpath(Git(directory).run("rev-parse", "--show-toplevel")))
+    return top
 
 
 def _tree(top: Path, revision: str, trees: dict[Path, _Tree]) -> _Tree:
     """The work tree at `top`; of a submodule, also those around it are made."""
     if top not in trees:
         git = Git(top)
-        around = git.says("rev-parse", "--show-superproject-working-tree")
-        if around:
-            above = _tree(Path(os.path.realpath(around)), revision, trees)
+        around = Git(top.parent)
+        if around.top is not None and around.submodules(top.name):
+            above = _tree(around.top, revision, trees)
             trees[top] = _Tree(git, above.commit_of(top))
         else:
             trees[top] = _Tree(git, _common_commit(git, revision))
@@ -88,7 +87,6 @@ class _Tree:
     def __init__(self, git: Git, commit: str | None) -> None:
         self.git = git
         self.commit = commit
-        self.settings = _without_filters(git)
 
     def commit_of(self, submodule: Path) -> str | None:
         """The commit of a submodule that the commit of this work tree names; None: it names none."""
@@ -98,10 +96,7 @@ class _Tree:
         found = self.git.says("rev-parse", "--verify", "--quiet", f"{self.commit}:{name}")
         if not found:
             return None
-        if (
-            self.git.says("-C", str(submodule), "rev-parse", "--verify", "--quiet", f"{found}^{{commit}}")
-            is None
-        ):
+        if Git(submodule).says("rev-parse", "--verify", "--quiet", f"{found}^{{commit}}") is None:
             raise GitError(
                 f"the submodule {submodule} lacks commit {found[:12]}, which is needed for the comparison"
             )
@@ -113,7 +108,7 @@ class _Tree:
         if self.commit is None:
             yield from ((name, None) for name in names)
             return
-        tracked = set(self._ask("ls-files", "-z").split(b"\0"))
+        tracked = set(self.git.run_bytes("ls-files", "-z").split(b"\0"))
         untracked = [name for name in names if os.fsencode(name) not in tracked]
         yield from ((name, None) for name in untracked)
         wanted = set(names).difference(untracked)
@@ -122,7 +117,9 @@ class _Tree:
         for start in range(0, len(some), _MOST_NAMES):
             now = some[start : start + _MOST_NAMES]
             asked = dict.fromkeys([*now, *(former[name] for name in now)])
-            patch = self._ask("--literal-pathspecs", "diff", *_PLAIN, *_PATCH, self.commit, "--", *asked)
+            patch = self.git.run_bytes(
+                "--literal-pathspecs", "diff", *_PLAIN, *_PATCH, self.commit, "--", *asked
+            )
             for name, rows in _rows(patch):
                 if name in wanted and rows:
                     yield name, rows
@@ -130,7 +127,7 @@ class _Tree:
     def _touched(self) -> Iterator[tuple[str, str]]:
         """The files that are there and differ, each with what it was called."""
         assert self.commit is not None
-        said = self._ask("diff", *_PLAIN, "--raw", "-z", self.commit, "--").split(b"\0")
+        said = self.git.run_bytes("diff", *_PLAIN, "--raw", "-z", self.commit, "--").split(b"\0")
         fields = iter(said)
         for field in fields:
             if not field.startswith(b":"):
@@ -140,22 +137,6 @@ class _Tree:
             new = os.fsdecode(next(fields)) if status in b"RC" else old
             if status != b"D":
                 yield new, old
-
-    def _ask(self, *arguments: str) -> bytes:
-        return self.git.run_bytes(*self.settings, *arguments)
-
-
-def _without_filters(git: Git) -> list[str]:
-    """Options by which git runs no filter."""
-    said = git.says(
-        "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"
-    )
-    options = []
-    for name in sorted(set((said or "").split("\0")) - {""}):
-        if "=" in name:
-            raise GitError(f"git in {git.directory}: ignoring a filter whose name contains `=`")
-        options += ["-c", f"{name}={'false' if name.endswith('.required') else ''}"]
-    return options
 
 
 def _rows(patch: bytes) -> Iterator[tuple[str, Rows]]:

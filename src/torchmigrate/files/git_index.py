@@ -25,23 +25,33 @@ class Tracked(Struct, frozen=True):
     directories: frozenset[str] = frozenset()
 
 
-def git_directory(top: Path) -> tuple[Path, Path] | None:
+def git_directory(top: Path, *, outside: bool = False) -> tuple[Path, Path] | None:
     """The git directory of the work tree at `top`, and the one that has what all its work trees share.
 
     None where that is not in the project, nor a repository that says itself that this is a work tree of it.
+
+    outside: accept others too, as git does, for a reader that believes nothing of them.
     """
     git = top / ".git"
     try:
         if is_dir(git):
             real = Path(os.path.realpath(git))
-            return (real, real) if real.is_relative_to(os.path.realpath(top)) else None
+            return (real, real) if outside or real.is_relative_to(os.path.realpath(top)) else None
         text = os.fsdecode(read(git, 8192))
         real = Path(os.path.realpath(top / text.removeprefix("gitdir:").strip()))
+        shared = real
+        if exists(real / "commondir"):
+            shared = Path(os.path.realpath(real / os.fsdecode(read(real / "commondir", 8192)).strip()))
+        if outside:
+            return (real, shared) if is_dir(real) and is_dir(shared) else None
         above = (Path(os.path.realpath(parent / ".git")) for parent in top.absolute().parents)
-        if any(real.is_relative_to(parent) for parent in above if is_dir(parent)):
-            return real, real  # a submodule
+        if any(
+            real.is_relative_to(parent) and shared.is_relative_to(parent)
+            for parent in above
+            if is_dir(parent)
+        ):
+            return real, shared  # a submodule, or a work tree in another one
         back = os.fsdecode(read(real / "gitdir", 8192)).strip()
-        shared = Path(os.path.realpath(real / os.fsdecode(read(real / "commondir", 8192)).strip()))
         if os.path.realpath(real / back) == os.path.realpath(git) and shared in real.parents:
             return real, shared  # a work tree of its own
     except (UnreadableError, ValueError, OSError):

@@ -6,28 +6,16 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from torchmigrate.files.git import Git, GitError
+from torchmigrate.files.git import LOCAL, NETWORK, Git, GitError, Writer, as_source, format_of, list_remote
 from torchmigrate.fleet.model import Failed, Repository, Trouble
 from torchmigrate.fleet.repositories import file_name, shown_address
 from torchmigrate.patterns import pattern
 
-# Large files are no code, and filters would be programs that the repository names.
-_PLAIN = ("filter.lfs.smudge=", "filter.lfs.required=false", "filter.lfs.process=")
-# No address makes git run a program; the user's credentials are asked for as always.
-_CAREFUL = ("protocol.ext.allow=never", "submodule.recurse=false")
 _COMMIT = pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-
-
-class _Git(Git):
-    """git with an address that somebody wrote into a list."""
-
-    # How the user gets credentials and trust to git; what a hook says of another repository is none of it.
-    keeps = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
-    options = tuple(word for item in (*_PLAIN, *_CAREFUL) for word in ("-c", item))
 
 
 def cache_directory() -> Path:
@@ -67,8 +55,8 @@ class Checkout:
         address, revision = self.repository.address, self.repository.revision or "HEAD"
         if _COMMIT.fullmatch(revision):
             return revision
-        with self._caught():
-            said = _Git(Path()).run("ls-remote", "--", address, *_names(revision))
+        with self._caught(), self._source() as (source, protocols):
+            said = list_remote(source, _names(revision), protocols)
         lines = (line.partition("\t") for line in said.splitlines())
         found = {name: commit for commit, _, name in lines}
         for name in (*reversed(_names(revision)), revision):  # what a tag points to, before the tag
@@ -85,39 +73,50 @@ class Checkout:
         if not self.is_clone:
             return
         with self._caught(), self._locked():
-            git = _Git(self.directory)
-            kept = (self.directory / ".git").is_dir() and git.head == state
-            if kept and git.says("status", "--porcelain") == "":
-                return
             try:
-                self._check_out(git, state)
+                git = Git(self.directory)
+                kept = git.top == Path(os.path.realpath(self.directory)) and git.head == state
+                if not (kept and git.is_clean):
+                    self._check_out(state)
             except GitError:  # of a clone that was left half done, nothing is worth keeping
                 shutil.rmtree(self.directory, ignore_errors=True)
-                self._check_out(git, state)
+                self._check_out(state)
 
-    def _check_out(self, git: Git, state: str) -> None:
+    def _check_out(self, state: str) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        git.run("init", "--quiet")
-        fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
-        try:
-            git.run(*fetch, "--depth=1", "--", self.repository.address, state)
-        except GitError:  # a server may give branches and tags alone
-            git.run(*fetch, "--depth=1", "--", self.repository.address, self.repository.revision or "HEAD")
-        git.run("checkout", "--quiet", "--force", "--detach", state)
-        git.run("clean", "--quiet", "-ffdx")
+        (self.directory / ".git" / "config").unlink(missing_ok=True)  # none but that of `git init` counts
+        own = Writer(self.directory, (), configured=False)
+        own.run("init", "--quiet", "--template=", *format_of(state))
+        with self._source() as (source, protocols):
+            git = Writer(self.directory, protocols)
+            fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", source)
+            try:
+                git.run(*fetch, state)
+            except GitError:  # a server may give branches and tags alone
+                git.run(*fetch, self.repository.revision or "HEAD")
+        own.run("checkout", "--quiet", "--force", "--detach", state)
+        own.run("clean", "--quiet", "-ffdx")
+
+    @contextmanager
+    def _source(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """What git fetches from, and by which protocols; of a directory, not what its configuration says."""
+        address = self.repository.address
+        path = Path(address.removeprefix("file://"))
+        if (self.repository.is_directory or address.startswith("file://")) and path.is_dir():
+            with as_source(path) as source:
+                yield str(source), LOCAL
+        else:
+            yield address, LOCAL if self.repository.is_directory else NETWORK
 
     def _state_of_directory(self) -> str:
         if not self.directory.is_dir():
             raise Failed(Trouble.CLONE, f"{self.directory} is not a directory")
-        git = Git(self.directory)
-        head = git.head
-        # Of a directory that the repository around it ignores, git knows nothing.
-        if (
-            head is not None
-            and git.says("ls-files", "--", ".")
-            and not git.says("status", "--porcelain", "--", ".")
-        ):
-            return head
+        git, head = Git(self.directory), None
+        with suppress(GitError):  # the files alone will do
+            head = git.head
+            # Of a directory that the repository around it ignores, git knows nothing.
+            if head is not None and git.says("ls-files", "--", ".") and git.is_clean:
+                return head
         return f"{head or 'no commit'}+{_digest(self.directory)}"
 
     @contextmanager

@@ -66,7 +66,7 @@ def _innermost(frames: Sequence[Frame]) -> Frame | None:
 def _put_back(space: Workspace, commit: str, path: str) -> bool:
     """Put back what a commit changed in a file of the tree; whether that was possible."""
     change = space.git.run_bytes("show", "--format=", "--no-ext-diff", "--no-color", commit, "--", path)
-    return space.git.says("apply", "--reverse", "-C1", "-", data=change) is not None
+    return space.git.writes("apply", "--reverse", "-C1", "-", data=change) is not None
 
 
 def squashed(space: Workspace, parent: str, steps: Sequence[Applied], undone: Applied) -> Applied | None:
@@ -85,5 +85,5 @@ def squashed(space: Workspace, parent: str, steps: Sequence[Applied], undone: Ap
     title = f"Choose other fixes by what the tests now show ({', '.join(codes[:3])})"
     group = Group(f"{undone.group.key} again", title, undone.group.why, codes)
     space.go_to(steps[-1].commit)
-    space.git.run("reset", "--quiet", "--soft", parent)
+    space.git.write("reset", "--quiet", "--soft", parent)
     return Applied(group, space.git.commit(message_of(group)), fixes, tuple(changed))

@@ -121,7 +121,7 @@ class Search:
         self.space.go_to(before)
         for path, data in contents.items():
             (self.space.tree / path).write_bytes(data)
-        if self.space.git.says("diff", "--quiet", "HEAD") is not None:
+        if self.space.git.writes("diff", "--quiet", "HEAD") is not None:
             return before
         return self.space.git.commit("To be tested")
 

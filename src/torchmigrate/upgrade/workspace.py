@@ -101,7 +101,7 @@ class Workspace:
         if not path.is_dir():
             raise UpgradeError(f"{path}: not a directory; you can only upgrade a whole project")
         top = Git(path).top
-        return (path, Path()) if top is None else (top.resolve(), path.relative_to(top.resolve()))
+        return (path, Path()) if top is None else (top, path.relative_to(top))
 
     @classmethod
     def _directory(cls, origin: Path, to: Version, work: Path | None) -> Path:
@@ -127,7 +127,7 @@ class Workspace:
         space = cls(directory, start, git.head or "", branch, is_copy=is_copy)
         if is_copy:
             space.notes.append(f"{origin} is not in a git repository: upgrading the copy {space.tree}")
-        elif git.is_dirty:
+        elif not git.is_clean:
             space.notes.append("uncommitted changes are not part of the upgrade")
         return space
 
@@ -142,14 +142,14 @@ class Workspace:
             if space.is_copy:
                 space._copy(origin)
             else:
-                git.run("worktree", "prune")
-                git.run("worktree", "add", "--quiet", "--detach", str(space.tree), space.base)
+                git.write("worktree", "prune")
+                git.write("worktree", "add", "--quiet", "--detach", str(space.tree), space.base)
                 space._fill_submodules(git)
             space._write_state(origin)
         except BaseException:
             shutil.rmtree(space.directory, ignore_errors=True)
             if not space.is_copy:
-                git.says("worktree", "prune")
+                git.writes("worktree", "prune")
             raise
         return space
 
@@ -160,22 +160,19 @@ class Workspace:
             )
         except (OSError, shutil.Error) as error:
             raise UpgradeError(f"cannot copy {origin}: {_first(error)}") from None
-        self.git.run("init", "--quiet")
-        self.git.run("add", "--all")
+        self.git.write("init", "--quiet")
+        self.git.write("add", "--all")
         self.base = self.git.commit("As it was")
 
     def _fill_submodules(self, origin: Git) -> None:
         """What submodules hold is taken from the checkout, where it is; it is not upgraded."""
-        for path in self.git.submodules():
-            source = origin.directory / path
-            wanted = self.git.run("rev-parse", f":{path}")
-            target = self.tree / path
+        for path, wanted in self.git.submodules().items():
+            source = Git(origin.directory / path)
             asked = ("cat-file", "-e", f"{wanted}^{{commit}}")
-            if not ((source / ".git").exists() and Git(source).says(*asked) is not None):
+            if not ((source.directory / ".git").exists() and source.says(*asked) is not None):
                 self.notes.append(f"the submodule {path} is not checked out, so it is empty in the upgrade")
                 continue
-            Git(self.tree).run("clone", "--quiet", "--shared", "--no-checkout", str(source), str(target))
-            Git(target).run("checkout", "--quiet", "--detach", wanted)
+            source.share(self.tree / path, wanted)
             self.notes.append(f"the submodule {path} is used unchanged and not upgraded")
 
     # ---- states of the tree ------------------------------------------------------------------------------
@@ -188,7 +185,7 @@ class Workspace:
 
     def go_to(self, commit: str) -> None:
         """Make the tree what a commit holds: what tests or an interrupted step left is gone."""
-        self.git.run("checkout", "--quiet", "--force", "--detach", commit)
+        self.git.write("checkout", "--quiet", "--force", "--detach", commit)
         for name in self.git.untracked() - self._kept:
             place = self.tree / name
             if name.endswith("/"):  # a repository of its own
@@ -223,8 +220,8 @@ class Workspace:
     def finish(self, commit: str) -> None:
         """The result: the branch is at a commit, and checked out in the tree."""
         self.go_to(commit)
-        self.git.run("branch", "--force", self.branch, commit)
-        self.git.run("checkout", "--quiet", self.branch)
+        self.git.write("branch", "--force", self.branch, commit)
+        self.git.write("checkout", "--quiet", self.branch)
 
     # ---- records -----------------------------------------------------------------------------------------
 
