@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from harness.editor import Editor
-from harness.project import Project, command, environment
+from harness.project import Project, environment
 from harness.repository import Repository
 
 from torchmigrate.fleet.clones import Checkout
@@ -22,6 +22,13 @@ from torchmigrate.fleet.model import Repository as Listed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are for a shell of POSIX")
 
+# What processes of a fleet import; Python 3.10 looks in the current directory for what starts some of them.
+MODULES = (
+    "torchmigrate/__init__",
+    "pickle",
+    "yaml",
+    *(["multiprocessing"] if sys.version_info > (3, 11) else []),
+)
 OLD = "import torch\n\nx = torch.ger(a, b)\n"
 ATTRIBUTES = (
     "*.py filter=evil diff=evil merge=evil\n*.txt filter=lasting\n*.md diff=binary\n*.cfg filter=included\n"
@@ -135,7 +142,7 @@ class Trap:
         )
 
     def program(self, path: Path, name: str) -> None:
-        path.write_text(f"#!/bin/sh\ntouch {self.marks}/{name}\nexit 1\n")
+        path.write_text(f"#!/bin/sh\ntouch {self.marks}/{name}\n")
         path.chmod(0o755)
 
     def config(self, worktree: str = "") -> str:
@@ -290,8 +297,8 @@ def test_plain_git_runs_them(trap: Trap) -> None:
         "fetch ssh://localhost:1/x",
         "checkout --force HEAD -- old.py",
         "update-ref refs/heads/other HEAD",
-        "checkout -b new",
-        "add conv.md",
+        "-c filter.lasting.process= checkout -b new",
+        "-c filter.lasting.process= add conv.md",
     )
     for each in commands:
         subprocess.run(["git", *each.split()], cwd=top, capture_output=True, timeout=60)
@@ -310,7 +317,7 @@ def test_no_command_runs_them(way: str, trap: Trap, monkeypatch: pytest.MonkeyPa
             "check . --changed-since @{upstream}",
             "check . --statistics --output-format json --fix-pins",
             "plan .",
-            "plan . --output-format html --output-file ../plan.html",
+            "plan . --output-format html --output ../plan.html",
             "config old.py",
             "explain TM110",
             "rules",
@@ -352,7 +359,7 @@ def test_nor_does_the_language_server(trap: Trap) -> None:
 
 
 def test_nor_does_a_fleet(trap: Trap) -> None:
-    """Its processes start in a hostile repository, too."""
+    """Its processes start in a hostile repository, which has modules of theirs, too."""
     (top,), (around, part, _), (_, linked) = _top(trap), _submodule(trap), _linked(trap)
     lines = (
         f"{top}",
@@ -363,10 +370,13 @@ def test_nor_does_a_fleet(trap: Trap) -> None:
         "ssh://localhost:1/x",
     )
     (trap.where / "repos.txt").write_text("\n".join(lines))
+    for name in MODULES:
+        (top / name).parent.mkdir(exist_ok=True)
+        (top / f"{name}.py").write_text(f"open({str(trap.marks / 'module')!r}, 'w')\n")
+    start = "import sys; sys.path.remove(''); from torchmigrate.__main__ import main; main()"
+    arguments = (str(trap.where / "repos.txt"), "--output", str(trap.where / "out"), "--retries", "0")
     done = subprocess.run(
-        command(
-            "fleet", str(trap.where / "repos.txt"), "--output", str(trap.where / "out"), "--retries", "0"
-        ),
+        [sys.executable, "-c", start, "fleet", *arguments],
         cwd=top,
         env=environment(),
         capture_output=True,

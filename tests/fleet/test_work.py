@@ -13,7 +13,7 @@ from harness.project import environment
 from msgspec.structs import replace
 
 from torchmigrate.fleet.model import Examined, Failed, Job, Limits, Part, Repository, Settings, Trouble
-from torchmigrate.fleet.work import work, work_together
+from torchmigrate.fleet.work import START, work, work_together
 
 
 def test_it_ends_by_itself_while_its_worker_lives(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_it_ends_by_itself_while_its_worker_lives(tmp_path: Path) -> None:
     repository = Repository("a", str(tmp_path / "a"), is_directory=True)
     source.write_bytes(pickle.dumps(Job(repository, Settings("2.13"), Limits())))
     with subprocess.Popen(
-        [sys.executable, "-m", "torchmigrate.fleet.examine", str(source), str(target)],
+        [sys.executable, "-c", START, str(source), str(target)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -55,6 +55,8 @@ def _local(workers: int | None) -> Iterator[Any]:
     import dask
     from distributed import LocalCluster
 
+    # A process that Python spawns would import from the current directory, which may be a repository.
+    os.environ["PYTHONSAFEPATH"] = "1"
     try:
         with _unheeding(), dask.config.set({"distributed.worker.preload": ["torchmigrate.fleet.unheeding"]}):
             cluster = LocalCluster(

@@ -1,4 +1,4 @@
-"""Examines one repository, in a process of its own: `python -m torchmigrate.fleet.examine JOB RESULT`.
+"""Examines one repository, in a process of its own, which `work.py` starts with the files JOB and RESULT.
 
 The process may hang, need too much memory or crash: only this repository is lost then. It ends when its
 stdin is closed, so that nothing is left of it when its worker is killed.
@@ -272,7 +272,8 @@ def _end_with_stdin() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-if __name__ == "__main__":
+def start() -> None:
+    """Do what the command line says, and end the process."""
     gc.set_threshold(_GARBAGE)
     try:
         sys.exit(main(sys.argv[1:]))

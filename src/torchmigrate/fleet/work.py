@@ -21,6 +21,9 @@ from torchmigrate.fleet.model import Done, Failed, Job, Limits, Trouble, Usage
 _PAUSE = 0.02  # seconds between two looks at the process, at first
 _MOST_PAUSE = 0.25
 _MEGABYTE = 1_000_000
+# Nothing is imported from the current directory, which may be a repository; `sys` is in the interpreter.
+START = "import sys; '' in sys.path and sys.path.remove(''); "
+START += "from torchmigrate.fleet.examine import start; start()"
 
 
 def work(job: Job) -> Done:
@@ -66,7 +69,7 @@ def _run(arguments: list[str], said: Path, limits: Limits) -> int:
 
     with said.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "torchmigrate.fleet.examine", *arguments],
+            [sys.executable, "-c", START, *arguments],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,

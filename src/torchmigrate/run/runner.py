@@ -243,7 +243,7 @@ class _Worker:
         from torchmigrate.files.signals import held
 
         try:
-            with held():
+            with held(), _safe_path():
                 self.process.start()
         except BaseException:
             self.pipe.close()
@@ -271,6 +271,20 @@ class _Worker:
             with suppress(ValueError):
                 return f"its process was terminated by {signal.Signals(-code).name}"
         return f"its process exited with code {code}"
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep a process that Python spawns from importing what is in the current directory (Python 3.11)."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _is_fork(context: BaseContext) -> bool:
