@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -221,6 +223,65 @@ def test_nothing_that_a_configuration_names_is_run(project: Project, repository:
     project.write("old.py", OLD.replace("c, d", "c, dd"))
     assert found(project) == [("old.py", "TM110", 7)]
     assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    "layout", ["linked", "inside", "separate", "split", "sha256", "packed", "shallow", "link", "other user"]
+)
+def test_every_layout_of_a_repository(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Repository
+) -> None:
+    path = tmp_path / "it is 'here'\n"
+    if layout == "linked":
+        repository.git("worktree", "add", "--quiet", "--detach", str(path))
+    elif layout == "inside":
+        path = repository.path / "trees" / "one"
+        repository.git("worktree", "add", "--quiet", "--detach", str(path))
+    elif layout == "separate":
+        repository.git("clone", "--quiet", f"--separate-git-dir={tmp_path / 'git'}", ".", str(path))
+    elif layout == "shallow":
+        repository.git("clone", "--quiet", "--depth=1", f"file://{repository.path}", str(path))
+    elif layout == "sha256":
+        shutil.rmtree(repository.path / ".git")
+        repository.git("init", "--quiet", "--object-format=sha256")
+        repository.commit()
+        path = repository.path
+    elif layout == "link":
+        path.symlink_to(repository.path)
+    else:
+        path = repository.path
+        if layout == "split":
+            repository.git("update-index", "--split-index")
+        elif layout == "packed":
+            repository.git("pack-refs", "--all")
+            repository.git("gc", "--quiet")
+        elif getattr(os, "geteuid", lambda: 1)() == 0:
+            for each in (path, path / ".git"):
+                os.chown(each, 12345, 12345)
+    project = Project(path, monkeypatch)
+    assert found(project) == []
+    project.write("old.py", OLD.replace("c, d", "c, dd"))
+    assert found(project) == [("old.py", "TM110", 7)]
+    if layout in ("shallow", "separate"):
+        assert found(project, since="@{upstream}") == [("old.py", "TM110", 7)]
+
+
+def test_a_partial_clone_is_not_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Repository
+) -> None:
+    repository.git("config", "uploadpack.allowFilter", "true")
+    for text in ("c, dd", "c, ddd"):
+        repository.write("old.py", OLD.replace("c, d", text))
+        repository.commit()
+    path = tmp_path / "part"
+    repository.git("clone", "--quiet", "--filter=blob:none", f"file://{repository.path}", str(path))
+    project = Project(path, monkeypatch)
+    assert found(project) == []
+    done = project.run("check", "--changed-since", "HEAD~1", code=2)
+    assert done.stderr.count("\n") == 1
+    assert (
+        "the clone is partial, and torchmigrate fetches nothing: clone it without `--filter`" in done.stderr
+    )
 
 
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, project: Project, repository: Repository) -> None:
