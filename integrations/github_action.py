@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 OLDEST = (3, 10)
+# Without the current directory, from which `-m` would import what a pull request brings along.
+MODULE = [sys.executable, "-I", "-m"]
 CLEAN, FOUND, FAILED = 0, 1, 2
 # What could not be checked is listed beside the findings, under these codes.
 TROUBLES = ("invalid-syntax", "io-error", "not-done")
@@ -61,8 +63,8 @@ def install() -> int:
     source = f"torchmigrate=={version.lstrip('v')}" if version else os.environ["ACTION_PATH"]
     directory = Path(os.environ["RUNNER_TEMP"]) / "torchmigrate"
     python = directory / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", source]
-    for command in ([sys.executable, "-m", "venv", "--clear", directory], pip):
+    pip = [python, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", source]
+    for command in ([*MODULE, "venv", "--clear", directory], pip):
         if subprocess.run([str(part) for part in command]).returncode:
             return error(f"torchmigrate could not be installed from {source}")
     output("python", str(python))
@@ -92,7 +94,7 @@ def check() -> int:
     output("fixed", "true" if fix != "false" and diff else "false")
     # The cache makes each run but the first one quick.
     form = "github" if annotations else "full"
-    command = [sys.executable, "-m", "torchmigrate", "check", "--output-format", form, *options]
+    command = [*MODULE, "torchmigrate", "check", "--output-format", form, *options]
     code = subprocess.run(command).returncode
     try:
         listed = json.loads(_again("--output-format", "json", *options))
@@ -120,7 +122,7 @@ def _options() -> "list[str]":
 
 def _again(*options: str) -> bytes:
     """What a run prints on stdout, where another one has said on stderr what there is to say."""
-    command = [sys.executable, "-m", "torchmigrate", "check", "--quiet", *options]
+    command = [*MODULE, "torchmigrate", "check", "--quiet", *options]
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
 

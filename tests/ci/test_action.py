@@ -94,6 +94,14 @@ def test_findings_are_annotations(action: Action) -> None:
     assert run.done.stderr.count("Found 2 findings") == 1
 
 
+def test_no_module_of_the_checkout_is_imported(action: Action) -> None:
+    for name in ("torchmigrate/__init__", "torchmigrate/__main__", "click", "json", "venv", "pip"):
+        action.write(f"{name}.py", "open('ran', 'w')\n")
+    run = action.run(fix="true")
+    assert run.done.returncode == 0 and run.outputs["findings"] == "0"
+    assert not (action.path / "ran").exists()
+
+
 def test_clean(action: Action) -> None:
     action.write("a.py", "x = 1\n")
     run = action.run()
