@@ -299,6 +299,16 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, project: Project, repos
     project.write("alone.py", "")
     repository.commit()
     assert "have no common commit" in error("--changed-since", "main")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(repository.path / ".gitattributes")
+        assert error("--changed-since", "HEAD").endswith(".gitattributes is not a regular file\n")
+        (repository.path / ".gitattributes").unlink()
+    repository.git("config", "extensions.objectFormat", "$(touch ran)")
+    assert error("--changed-since", "HEAD").endswith("does not know this value of extensions.objectformat\n")
+    (repository.path / ".git/config").write_text("[core\n")
+    assert "bad config line 1" in error("--changed-since", "HEAD")
+    (repository.path / ".git/HEAD").unlink()
+    assert error("--changed-since", "HEAD").endswith("is not in a git repository\n")
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a.py").write_text(OLD)

@@ -5,6 +5,7 @@ Every program leaves a mark, a file of its name in a directory. `test_plain_git_
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -345,6 +346,21 @@ def test_no_command_runs_them(way: str, trap: Trap, monkeypatch: pytest.MonkeyPa
                 except Failed as error:
                     assert way in ("embedded", "linked") or place.parts[-1] in ("part", "deep"), error
             assert trap.found == set(), (place, revision)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_the_repository_of_another_user_is_read_and_not_written(
+    trap: Trap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Repository(trap.where, {"old.py": OLD})
+    for path in (made.path, made.path / ".git"):
+        os.chown(path, 12345, 12345)
+    project = Project(made.path, monkeypatch)
+    project.run("check", ".", "--changed-since", "HEAD", code=0)
+    project.run("upgrade", ".", "--to", "2.13", "--dry-run", code=0)
+    said = project.run("upgrade", ".", "--to", "2.13", code=2).stderr
+    assert "detected dubious ownership in repository" in said and said.count("\n") == 1
+    assert not made.work.exists()
 
 
 def test_nor_does_the_language_server(trap: Trap) -> None:

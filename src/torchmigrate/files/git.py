@@ -37,6 +37,8 @@ _SECONDS = 600  # that a command may take which only reads: a named pipe in the 
 _INFO = ("info/exclude", "info/attributes", "info/sparse-checkout")
 _FILES = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "packed-refs", "shallow", *_INFO)
 _DIRECTORIES = ("refs", "reftable", "logs")
+# Git reads these in nearly every work tree, and waits for ever for one that is a named pipe.
+_READ_FIRST = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 # Values of a configuration that say how files and refs are read; none can name a program or a path.
 _FORMAT = ("repositoryformatversion", "sparsecheckout", "sparsecheckoutcone", "filemode", "symlinks")
 _CORE = ("autocrlf", "checkstat", "eol", "ignorecase", "precomposeunicode", "trustctime", *_FORMAT)
@@ -83,6 +85,7 @@ class _Program:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             what = next((line for line in said if line.startswith(("fatal:", "error:"))), "")
             what = what or (said[-1] if said else f"exit code {done.returncode}")
+            what = "".join(each if each.isprintable() else "?" for each in what)
             command = next(word for word in arguments if word[:1] != "-" and "=" not in word)
             raise self.error(f"git {command} in {self.directory}: {what}{self._hint()}")
         return done.stdout
@@ -207,8 +210,9 @@ class Git(_Program):
         try:
             with _stand_in(*found, self._configurations) as (git, home):
                 index = found[0] / "index"
-                if exists(index) and not is_file(index):
-                    raise GitError(f"{index} is not a regular file")
+                for path in (index, *(top / name for name in _READ_FIRST)):
+                    if exists(path) and not (is_file(path) or is_dir(path)):
+                        raise GitError(f"{path} is not a regular file")
                 variables = {
                     **_reading(home),
                     "GIT_DIR": str(git),
