@@ -160,6 +160,21 @@ def test_without_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert {result.new_text for result in run(paths, job, 2)} == {str(os.getpid())}
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 imports from the current directory first")
+def test_a_process_imports_nothing_from_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_forks", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    for name in ("multiprocessing", "pickle", "random"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\n")
+    paths = files(tmp_path, "a", "b", "c")
+    results = list(run(paths, functools.partial(job), 2))
+    assert [result.path for result in results] == paths
+    assert str(os.getpid()) not in {result.new_text for result in results}, "they are processes"
+    assert not (tmp_path / "ran").exists() and "PYTHONSAFEPATH" not in os.environ
+
+
 def test_in_fresh_interpreters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_forks", lambda: False)
     paths = files(tmp_path, "a", "b", "kill", *"c" * 40)

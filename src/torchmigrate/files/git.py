@@ -13,6 +13,7 @@ branches and the commits of `upgrade`.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -46,7 +47,7 @@ _EXTENSIONS = ("objectformat", "compatobjectformat", "refstorage")
 _OTHERS = ("noop", "noop-v1", "partialclone", "preciousobjects", "relativeworktrees", "submodulepathconfig")
 _NEEDLESS = ("worktreeconfig", *_OTHERS)
 _DATA = pattern(rf"core\.({'|'.join(_CORE)})|extensions\.({'|'.join(_EXTENSIONS)})")
-_UPSTREAM = pattern(r"branch\..*\.(remote|merge)|remote\..*\.fetch", 16)  # re.DOTALL; for `@{upstream}`
+_UPSTREAM = pattern(r"branch\..*\.(remote|merge)|remote\..*\.fetch", re.DOTALL)  # for `@{upstream}`
 _PLAIN = pattern(r"[A-Za-z0-9-]*")
 _USERS = ("core.autocrlf", "core.eol", "core.excludesfile")  # that the user's own configuration may set
 # For commands that write: hooks, signatures and maintenance are the user's own business.
@@ -264,7 +265,7 @@ class Writer(_Program):
 
 def list_remote(address: str, names: Sequence[str], protocols: Sequence[str]) -> str:
     """What `git ls-remote` prints of some names. Raises GitError."""
-    with _scratch() as directory:  # the repository around the current directory has no say
+    with _scratch() as directory:  # not in the repository around the current directory
         return Writer(directory, protocols).run("ls-remote", "--", address, *names)
 
 
