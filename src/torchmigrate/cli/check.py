@@ -253,6 +253,7 @@ class Checker:
             self.configurations.settings_around,
             lambda path: engines.of(path).project,
             self.console.detail,
+            self.console.note,
             fixing=self.configurations.fix,
         )
 
