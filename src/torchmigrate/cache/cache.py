@@ -123,7 +123,8 @@ class Cache:
         if self.fixing or looked is None or asked is None or not asked.whole:
             return
         if any(
-            problem.kind is not Trouble.SYNTAX or problem.path != result.path for problem in result.problems
+            problem.kind not in (Trouble.SYNTAX, Trouble.MANY) or problem.path != result.path
+            for problem in result.problems
         ):
             return  # what may not happen again
         if looked.status != self._status(result.path)[1]:

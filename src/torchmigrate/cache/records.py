@@ -25,8 +25,8 @@ from torchmigrate.findings import (
     Timeline,
     Trouble,
 )
+from torchmigrate.printing import printable
 from torchmigrate.project.questions import Plain, plain
-from torchmigrate.report.style import printable
 
 T = TypeVar("T")
 _LAST_LINE = 10_000_000  # of a file that is read

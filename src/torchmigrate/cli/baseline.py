@@ -17,8 +17,8 @@ from torchmigrate.config.settings import FILE_NAME, PROJECT_FILE, TABLE, Setting
 from torchmigrate.files.paths import entries, is_dir, nearest_project, project_of
 from torchmigrate.files.reading import is_below
 from torchmigrate.findings import FileResult, Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import printable
 from torchmigrate.report.summary import plural
 from torchmigrate.run.configurations import Scope
 from torchmigrate.run.results import Results, texts_in

@@ -9,8 +9,8 @@ from torchmigrate.baseline.baselines import Baselines
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.engine.suppressing import Refused, rows_without_use, with_comments, without_use
 from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import printable
 from torchmigrate.report.summary import plural
 from torchmigrate.rewrite.apply import save
 from torchmigrate.run.results import Results, texts_in

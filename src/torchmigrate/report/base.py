@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from torchmigrate.findings import Applicability, Finding, Obstacle, Problem, Severity, Trouble
-from torchmigrate.report.style import printable
+from torchmigrate.printing import printable
 from torchmigrate.source.text import Source
 from torchmigrate.versions.releases import Version, parse_version, torch_release
 
