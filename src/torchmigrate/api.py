@@ -110,7 +110,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What could not be checked. kind: "invalid-syntax", "io-error" or "not-done"."""
+    """What could not be checked. kind: "invalid-syntax", "io-error", "not-done", "too-many-findings"."""
 
     kind: str
     message: str

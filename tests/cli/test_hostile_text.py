@@ -152,6 +152,8 @@ def test_fixes(evil: Project) -> None:
         assert not hostile(evil.run("check", ".", "--diff", "--unsafe-fixes", **{service: "true"}).stdout), (
             "for a log"
         )
+    (evil.path / f"book{INJECT}.ipynb").unlink()  # cells are no files that a diff can be applied to
+    done = evil.run("check", ".", "--diff", "--unsafe-fixes")
     subprocess.run(["git", "apply", "--check"], cwd=evil.path, input=done.stdout.encode(), check=True)
     assert not hostile(evil.run("check", ".", "--fix", "--unsafe-fixes", "--show-fixes").stderr)
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from torchmigrate.files.paths import is_dir
+from torchmigrate.files.paths import has_other_links, is_dir
 from torchmigrate.findings import FileResult, Finding, Problem, Severity, Trouble
 from torchmigrate.printing import terminal_text
 from torchmigrate.report import COMMANDS, reporter_for
-from torchmigrate.report.base import FileFindings, Tally, Versions, shown_path
+from torchmigrate.report.base import FileFindings, Tally, Versions, relative_path, shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.report.reasons import said_of
 from torchmigrate.report.style import Style
@@ -275,8 +275,11 @@ class Checker:
         from torchmigrate.rewrite.apply import save
 
         assert result.new is not None
+        had_links = has_other_links(result.path)
         try:
             save(result.path, result.new)
+            if had_links:
+                self.console.links_kept_old(result.path, self.here)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line, error.kind)
             engine = engines.of(result.path)
@@ -309,7 +312,7 @@ class Checker:
                 for findings in result.examples.values():
                     self.tally.add(findings, settings.least)
                 if result.old is not None and result.new is not None:
-                    self.diffs.append((str(result.path), self._diff(result.old, result.new, shown)))
+                    self.diffs.append((str(result.path), self._diff(result.old, result.new, result.path)))
             elif result.findings or result.examples:
                 source = result.new or source or read_source(result.path, embedded=settings.embedded)
                 for text, findings in _in_order(result, source):
@@ -357,12 +360,15 @@ class Checker:
             if not self.configurations.fix or self.output.diff:
                 self.tally.stale += fewer_in(change, baseline.content.counts)
                 continue
+            had_links = has_other_links(baseline.path)
             try:
                 fewer = baseline.apply(change)
             except BaselineError as error:
                 self.problems.append(Problem(error.path, error.reason, None, Trouble.UNREADABLE))
                 continue
             if fewer:
+                if had_links:
+                    self.console.links_kept_old(baseline.path, self.here)
                 self.console.note(
                     f"Removed {plural(fewer, 'finding')} from {shown_path(baseline.path, self.here)}."
                 )
@@ -372,13 +378,14 @@ class Checker:
         if not self.output.statistics:
             self.pieces.append((str(file.path), self.reporter.piece(file)))
 
-    def _diff(self, old: Source, new: Source, shown: str) -> bytes:
+    def _diff(self, old: Source, new: Source, path: Path) -> bytes:
         from torchmigrate.rewrite.apply import unified_diff
 
+        name = relative_path(path, self.here)
         # In the file's own encoding and with its byte order mark, so that the diff can be applied.
         mark = "\ufeff" if old.bom else ""
         diffs = [
-            unified_diff(Path(shown + was.label), mark + was.text, mark + now.text)
+            unified_diff(Path(name + was.label), mark + was.text, mark + now.text)
             for was, now in zip(old.parts(), new.parts(), strict=True)
         ]
         return "".join(diffs).encode(old.encoding, "backslashreplace")

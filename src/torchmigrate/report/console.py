@@ -83,6 +83,10 @@ class Console:
         else:
             self.note(f"warning: {text}")
 
+    def links_kept_old(self, path: Path, here: Path) -> None:
+        """Say that a file was replaced to which there were other hard links. Its path is as in `problem`."""
+        self.note(f"warning: {shown_path(path, here)}: other hard links to this file keep the old content")
+
     def _say(self, text: str) -> None:
         with suppress(OSError):
             sys.stdout.flush()

@@ -8,6 +8,8 @@ from typing import TextIO
 from msgspec import Struct
 
 from torchmigrate.findings import Severity
+from torchmigrate.printing import printable as printable  # one import for those that do both
+from torchmigrate.printing import terminal_text as terminal_text
 
 WIDTH = 110  # columns of text, beside line numbers, where nothing says how wide the paper is
 _NARROWEST = 40
