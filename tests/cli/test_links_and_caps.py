@@ -85,9 +85,7 @@ def test_a_thousand_are_no_more(project: Project) -> None:
 
 
 def test_what_is_hidden_does_not_count(project: Project) -> None:
-    project.write(
-        "old.py", many(1100, "y = torch.ger(a, b)  # noqa: TM110\n") + "torch.ger(a, b)\n"
-    )
+    project.write("old.py", many(1100, "y = torch.ger(a, b)  # noqa: TM110\n") + "torch.ger(a, b)\n")
     done = project.run("check", ".", "--output-format", "concise", code=1)
     assert done.stdout.count("\n") == 1 and done.stdout.startswith("old.py:1103:1: TM110")
     project.write("old.py", many(1100) + "torch.symeig(a)\n")
