@@ -21,9 +21,9 @@ from torchmigrate.findings import FileResult, in_order
 from torchmigrate.findings import Finding as Found
 from torchmigrate.findings import Fix as FoundFix
 from torchmigrate.findings import Problem as FoundProblem
+from torchmigrate.printing import printable
 from torchmigrate.report.console import Console
 from torchmigrate.report.reasons import help_of, message_of, reason_of
-from torchmigrate.report.style import printable
 from torchmigrate.run.configurations import Configurations
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.results import Results, texts_in
@@ -110,7 +110,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What could not be checked. kind: "invalid-syntax", "io-error" or "not-done"."""
+    """What could not be checked. kind: "invalid-syntax", "io-error", "not-done", "too-many-findings"."""
 
     kind: str
     message: str

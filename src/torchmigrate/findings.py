@@ -168,11 +168,12 @@ class Trouble(enum.Enum):
 
     SYNTAX = "invalid-syntax"  # it is not Python
     UNREADABLE = "io-error"  # it, or a directory, was not read
+    MANY = "too-many-findings"  # more than are listed; nothing failed
     OTHER = "not-done"
 
 
 class Problem(Struct, frozen=True):
-    """Why a file (or a place in it) could not be done: one line on stderr, exit code 2.
+    """Why a file (or a place in it) could not be done: one line on stderr, exit code 2 (but for `MANY`).
 
     line: of the file, or of the cell.
     """
@@ -182,6 +183,11 @@ class Problem(Struct, frozen=True):
     line: int | None = None
     kind: Trouble = Trouble.OTHER
     cell: int | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is for the run."""
+        return Severity.WARNING if self.kind is Trouble.MANY else Severity.ERROR
 
 
 class History(Struct, frozen=True):
@@ -245,6 +251,19 @@ class FileResult:
         self.new: Source | None = None
         self.history: History | None = None
         self.asked: Asked | None = None
+
+    def leave_out(self, most: int, *, more: bool = False) -> None:
+        """Keep the first findings, so many, and say so. more: others were left out before."""
+        if not more and len(self.findings) + sum(map(len, self.examples.values())) <= most:
+            return
+        left = most - len(self.findings)
+        self.findings = self.findings[:most]
+        for number, found in self.examples.items():
+            self.examples[number] = found[: max(left, 0)]
+            left -= len(found)
+        reason = f"has more than {most:,} findings: only the first {most:,} are listed"
+        if not any(problem.kind is Trouble.MANY for problem in self.problems):
+            self.problems.append(Problem(self.path, reason, kind=Trouble.MANY))
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Add problems that were not named before: in a round of fixes, rules fail as in the one before."""

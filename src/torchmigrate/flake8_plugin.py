@@ -182,6 +182,7 @@ class _Session:
         """Row, column (0-based) and message of everything in the text of a file, in order of place."""
         from torchmigrate.baseline.file import BaselineError
         from torchmigrate.config.settings import ConfigError
+        from torchmigrate.printing import printable
         from torchmigrate.project.discover import is_excluded
         from torchmigrate.run.engines import scopes_of
         from torchmigrate.run.results import texts_in
@@ -198,18 +199,18 @@ class _Session:
             found = [(each, finding) for each, some in texts_in(result, source) for finding in some]
             found = self.not_accepted(path, found, engine.settings.baseline)
         except (BaselineError, ConfigError) as error:
-            yield 1, 0, f"{NOT_DONE} {' '.join(str(error).split())}"
+            yield 1, 0, f"{NOT_DONE} {printable(' '.join(str(error).split()))}"
             return
         except SourceError as error:
-            yield error.line or 1, 0, f"{NOT_DONE} {error.reason}"
+            yield error.line or 1, 0, f"{NOT_DONE} {printable(error.reason)}"
             return
         for problem in (*problems, *result.problems):
-            yield problem.line or 1, 0, f"{NOT_DONE} {problem.reason}"
+            yield problem.line or 1, 0, f"{NOT_DONE} {printable(problem.reason)}"
         yield from sorted(self.shown(each, finding, tree) for each, finding in found)
 
     def engine(self, scope: Scope) -> Engine:
         """What checks files for which this holds; all share what they know of the project."""
-        from torchmigrate.engine.engine import Engine
+        from torchmigrate.engine.engine import MOST_FINDINGS, Engine
 
         settings = scope.settings
         more = self.given.selectors.looked_for(rule.code for rule in scope.known)
@@ -220,7 +221,8 @@ class _Session:
         if self.engines:
             made = self.engines[0].sibling(settings, scope.catalogue)
         else:
-            made = Engine(scope.catalogue, settings, settings_in=self.configurations.settings_around)
+            around = self.configurations.settings_around
+            made = Engine(scope.catalogue, settings, settings_in=around, most=MOST_FINDINGS)
         self.engines.append(made)
         return made
 
@@ -239,8 +241,8 @@ class _Session:
 
     def shown(self, source: Source, finding: Finding, tree: ast.AST) -> tuple[int, int, str]:
         """A finding, under the code that the options of flake8 have for it."""
+        from torchmigrate.printing import printable
         from torchmigrate.report.reasons import message_of
-        from torchmigrate.report.style import printable
 
         _, row, column = source.place(finding.start)
         code, message = finding.code, printable(message_of(finding))

@@ -10,10 +10,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.launcher import launch
 from harness.project import environment
+
+from torchmigrate.cache.trust import key_for, seal, unseal
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 OLD = "import torch\n\ny = torch.ger(a, b)\n"
@@ -63,6 +66,14 @@ class Project:
     def store(self) -> Path:
         (store,) = self.cache.glob("?" * 32 + ".json")
         return store
+
+    def content(self) -> Any:
+        return json.loads(unseal(self.store, self.store.read_bytes(), key_for(self.cache, self.path)))
+
+    def put(self, content: object) -> None:
+        """Write the store as the program would."""
+        data = json.dumps(content, separators=(",", ":")).encode()
+        self.store.write_bytes(seal(self.store, data, key_for(self.cache, self.path)))
 
 
 @pytest.fixture
@@ -254,13 +265,13 @@ def test_another_time_makes_no_difference(project: Project) -> None:
 @pytest.mark.parametrize("days", [-1000, 1000])
 def test_a_clock_that_is_wrong(project: Project, days: int) -> None:
     project.check()
-    content = json.loads(project.store.read_text())
+    content = project.content()
     content["day"] += days
     for entry in content["files"].values():
         entry[1] += days
-    project.store.write_text(json.dumps(content))
+    project.put(content)
     assert project.checked() == 0
-    written = json.loads(project.store.read_text())
+    written = project.content()
     assert written["day"] == content["day"] - days and len(written["files"]) == 2
 
 

@@ -10,10 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity, because
+from torchmigrate.printing import printable
 from torchmigrate.report import reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.full import excerpt
-from torchmigrate.report.style import WIDTH, Style, printable, wants_colour
+from torchmigrate.report.style import WIDTH, Style, wants_colour
 from torchmigrate.report.summary import (
     diff_line,
     fixed_line,

@@ -20,6 +20,7 @@ from torchmigrate.cache.keys import key_of_file, key_of_settings
 from torchmigrate.cache.location import directory_for
 from torchmigrate.cache.records import Reader, record_of
 from torchmigrate.cache.store import Entry, Store
+from torchmigrate.cache.trust import UntrustedError, key_for
 from torchmigrate.files.digests import digest_of
 from torchmigrate.files.paths import real_directory
 from torchmigrate.files.reading import NOTEBOOK, SOURCE, UnreadableError, read
@@ -58,7 +59,8 @@ class Cache:
         scopes: what holds for each file.
         settings_in: what holds in a directory that is only looked at.
         index: the index of the projects that a file is in; loaded when it has to be asked.
-        note: is told, in a line, why something is not used.
+        note: receives, in a line, why a part of the cache is not used.
+        warn: receives, in a line, why there is no cache.
         fixing: fixes are made: only that there is nothing in a file counts, and nothing is kept.
     """
 
@@ -68,6 +70,7 @@ class Cache:
         settings_in: SettingsIn,
         index: Callable[[Path], ProjectIndex],
         note: Callable[[str], None],
+        warn: Callable[[str], None],
         *,
         fixing: bool = False,
     ) -> None:
@@ -75,8 +78,10 @@ class Cache:
         self.settings_in = settings_in
         self.index = index
         self.note = note
+        self.warn = warn
         self.fixing = fixing
         self._by_settings: dict[int, Store | None] = {}
+        self._keys: dict[Path, bytes | None] = {}  # of directories; None: not used
         self._stores: dict[Path, Store] = {}
         self._looked: dict[Path, _Looked] = {}
         self._reals: dict[str, str] = {}
@@ -118,7 +123,8 @@ class Cache:
         if self.fixing or looked is None or asked is None or not asked.whole:
             return
         if any(
-            problem.kind is not Trouble.SYNTAX or problem.path != result.path for problem in result.problems
+            problem.kind not in (Trouble.SYNTAX, Trouble.MANY) or problem.path != result.path
+            for problem in result.problems
         ):
             return  # what may not happen again
         if looked.status != self._status(result.path)[1]:
@@ -144,16 +150,29 @@ class Cache:
         if number not in self._by_settings:
             settings = scope.settings
             directory = directory_for(settings.root, settings.cache_dir)
+            if directory is None:
+                self.note(f"cache: none in {settings.root}, which many projects share")
+            key = None if directory is None else self._key(directory, settings.root)
             store = None
-            if directory is not None:
+            if directory is not None and key is not None:
                 place = directory / key_of_settings(settings, scope.rules)
                 if place not in self._stores:
-                    self._stores[place] = Store(directory, place.name, self.note)
+                    self._stores[place] = Store(directory, place.name, key, self.note)
                     if directory not in self._contents:
-                        self._contents[directory] = Contents(directory, self.note)
+                        self._contents[directory] = Contents(directory, key, self.note)
                 store = self._stores[place]
             self._by_settings[number] = store
         return self._by_settings[number]
+
+    def _key(self, directory: Path, root: Path) -> bytes | None:
+        """The key of a cache; None: it is not used."""
+        if directory not in self._keys:
+            self._keys[directory] = None
+            try:
+                self._keys[directory] = key_for(directory, root)
+            except UntrustedError as error:
+                self.warn(f"cache: not used: {directory}: {error}")
+        return self._keys[directory]
 
     def _look(self, path: Path, store: Store) -> _Looked | None:
         """Work out the key of a file. None: it is not for a cache."""
@@ -204,7 +223,7 @@ class Cache:
             if digest_of(data) != digest:  # it was written just now
                 return None
             size, examples = _sizes(path, data, settings)
-            return Reader(path, size, examples).result(entry.record)
+            return Reader(path, size, examples, settings.known).result(entry.record)
         except (SourceError, UnreadableError, ValueError, TypeError, RecursionError):
             return None
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from torchmigrate.cache.location import CONTENTS, is_usable, make, replace
+from torchmigrate.cache.trust import seal, unseal
 from torchmigrate.files.digests import digest_of
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, explain_os_error, read
 
@@ -34,11 +35,13 @@ class Contents:
 
     Args:
         directory: of the cache.
+        key: of the cache.
         note: is told, in a line, why nothing is written.
     """
 
-    def __init__(self, directory: Path, note: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, key: bytes, note: Callable[[str], None]) -> None:
         self.directory = directory
+        self.key = key
         self.path = directory / CONTENTS
         self.note = note
         self._known = self._read()
@@ -81,14 +84,16 @@ class Contents:
         known = self._new if len(self._known) + len(self._new) > _MOST_FILES else {**self._known, **self._new}
         try:
             make(self.directory)
-            replace(self.path, json.dumps(known, separators=(",", ":")).encode())
+            data = json.dumps({"files": known}, separators=(",", ":")).encode()
+            replace(self.path, seal(self.path, data, self.key))
         except OSError as error:
             self.note(f"cache: not written to {self.directory}: {explain_os_error(error)}")
 
     def _read(self) -> dict[str, list[int | str]]:
         if is_usable(self.directory) and os.path.lexists(self.path):
-            with suppress(UnreadableError, ValueError, RecursionError):
-                found = json.loads(read(self.path, MOST, within=Path(os.path.realpath(self.directory))))
+            with suppress(UnreadableError, ValueError, TypeError, KeyError, RecursionError):
+                data = read(self.path, MOST, within=Path(os.path.realpath(self.directory)))
+                found = json.loads(unseal(self.path, data, self.key))["files"]
                 if type(found) is dict and all(type(known) is list for known in found.values()):
                     return found
         return {}

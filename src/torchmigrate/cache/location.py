@@ -64,6 +64,8 @@ def make(directory: Path) -> None:
             raise NotADirectoryError(20, "not a directory", str(directory))
     else:
         directory.mkdir(parents=True, exist_ok=True)
+    if any(name not in _FILES and not _is_ours(name) for name in os.listdir(directory)):  # noqa: PTH208
+        return  # it holds something else, which git and backups are to see
     for name, text in _FILES.items():
         with suppress(FileExistsError), (directory / name).open("x", encoding="utf-8") as file:
             file.write(text)
@@ -125,5 +127,9 @@ def caches_below(directory: Path) -> Iterator[Path]:
 
 def _ours(directory: Path) -> Iterator[Path]:
     for name in sorted(entries.__wrapped__(directory)):  # as it is now
-        if _OURS.fullmatch(name) or _TEMPORARY.fullmatch(name):
+        if _is_ours(name):
             yield directory / name
+
+
+def _is_ours(name: str) -> bool:
+    return bool(_OURS.fullmatch(name) or _TEMPORARY.fullmatch(name))

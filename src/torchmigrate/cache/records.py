@@ -1,12 +1,12 @@
 """Results as JSON has them, and back.
 
-What is read may be anybody's: whatever is not exactly what is written here raises ValueError, so that the
-worst that it can do is to name wrong places of the file.
+Whatever is not exactly what is written here raises ValueError: codes and names that no rule has, places
+outside of the text, addresses that are none, texts with control characters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from torchmigrate.findings import (
     Timeline,
     Trouble,
 )
+from torchmigrate.printing import printable
 from torchmigrate.project.questions import Plain, plain
 
 T = TypeVar("T")
@@ -98,11 +99,13 @@ class Reader:
 
     Args:
         path: of the file.
-        sizes: how many characters its text has; -1: that of an example in it, by its number.
+        size: how many characters its text has. examples: the same of those in it, by their numbers.
+        known: the code of every rule, by code and by name.
     """
 
-    def __init__(self, path: Path, size: int, examples: Sequence[int]) -> None:
+    def __init__(self, path: Path, size: int, examples: Sequence[int], known: Mapping[str, str]) -> None:
         self.path = path
+        self.known = known
         self.size = size
         self.sizes = examples
         self.fixes: list[Fix] = []
@@ -129,9 +132,10 @@ class Reader:
         code, name, message, level, start, end, help, blocked_by, fix, url, symbol = row[:11]
         timeline, places, lacking, seen = row[11:]
         first, last = self._span(start, end)
+        self._check_rule(_text(code), _text(name))
         return Finding(
-            code=_text(code),
-            name=_text(name),
+            code=code,
+            name=name,
             message=_text(message),
             severity=Severity(_number(level)),
             start=first,
@@ -139,13 +143,17 @@ class Reader:
             help=_maybe(_text, help),
             blocked_by=_reasons_of(blocked_by),
             fix=None if fix is None else self._fix_of(fix),
-            url=_maybe(_text, url),
+            url=_maybe(_address, url),
             symbol=_maybe(_text, symbol),
             timeline=None if timeline is None else _timeline(timeline),
             places=tuple(self._span(*_row(place, 2)) for place in _list(places)),
             lacking=_maybe(_reason_of, lacking),
             seen=_flag(seen),
         )
+
+    def _check_rule(self, code: str, name: str) -> None:
+        if not self.known.get(code) == code == self.known.get(name):
+            raise ValueError(code)
 
     def _fix_of(self, number: Any) -> Fix:
         if not (type(number) is int and 0 <= number < len(self.fixes)):
@@ -157,19 +165,21 @@ class Reader:
 
     def _fix(self, record: Any) -> Fix:
         title, level, edits, held_by, code, requires, unsafe = _row(record, 7)
+        if self.known.get(_text(code)) != code and code:
+            raise ValueError(code)
         return Fix(
             title=_text(title),
             applicability=Applicability(_number(level)),
             edits=tuple(self._edit(edit) for edit in _list(edits)),
             held_by=_reasons_of(held_by),
-            code=_text(code),
+            code=code,
             requires=tuple(map(_text, _list(requires))),
             unsafe=None if unsafe is None else self._fix_of(unsafe),
         )
 
     def _edit(self, record: Any) -> Edit:
         start, end, text, mergeable = _row(record, 4)
-        return Edit(*self._span(start, end), _text(text), _flag(mergeable))
+        return Edit(*self._span(start, end), _any_text(text), _flag(mergeable))
 
     def _problem(self, record: Any) -> Problem:
         reason, line, kind, cell = _row(record, 4)
@@ -193,10 +203,25 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _text(value: Any) -> str:
+def _any_text(value: Any) -> str:
     if type(value) is not str:
         raise ValueError("not a text")
     return value
+
+
+def _text(value: Any) -> str:
+    """A text of a message."""
+    text = _any_text(value)
+    if printable(text) != text:
+        raise ValueError("control characters")
+    return text
+
+
+def _address(value: Any) -> str:
+    text = _text(value)
+    if not text.startswith(("https://", "http://")) or " " in text:
+        raise ValueError("not an address")
+    return text
 
 
 def _number(value: Any) -> int:

@@ -1,27 +1,25 @@
 """One file of a cache: what was found in the files of a project, with some settings.
 
-It is JSON, since what is in it may be anybody's. Writers replace it in one step; what another run has written
-meanwhile is kept.
+It is JSON that only this user can write (see `trust`). Writers replace it in one step; what another run has
+written meanwhile is kept.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchmigrate.cache.location import DAYS, is_usable, make, replace, tidy
+from torchmigrate.cache.trust import seal, unseal
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, explain_os_error, read
-from torchmigrate.patterns import pattern
 from torchmigrate.project.questions import Plain
 
 MOST = 64 * MEGABYTE  # bytes of one file
 _DAY = 86_400
-_ENDLESS = pattern(rb"[0-9]{1000}")  # some releases of Python take long for such a number
 
 
 class Entry(NamedTuple):
@@ -43,11 +41,13 @@ class Store:
     Args:
         directory: of the cache.
         name: of the file in it.
+        key: of the cache.
         note: is told, in a line, why it is not used.
     """
 
-    def __init__(self, directory: Path, name: str, note: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, name: str, key: bytes, note: Callable[[str], None]) -> None:
         self.directory = directory
+        self.key = key
         self.path = directory / f"{name}.json"
         self.note = note
         self.today = int(time.time()) // _DAY
@@ -82,7 +82,7 @@ class Store:
             if data is None:
                 self.note(f"cache: too many entries for {self.path}")
                 return
-            replace(self.path, data)
+            replace(self.path, seal(self.path, data, self.key))
             tidy(self.directory, time.time())
         except OSError as error:
             self.note(f"cache: not written to {self.directory}: {explain_os_error(error)}")
@@ -102,9 +102,7 @@ class Store:
             return {}, 0
         try:
             data = read(self.path, MOST, within=Path(os.path.realpath(self.directory)))
-            if not hasattr(sys, "get_int_max_str_digits") and _ENDLESS.search(data):
-                raise ValueError("a number without end")
-            content = json.loads(data)
+            content = json.loads(unseal(self.path, data, self.key))
             day, found = content["day"], content["files"]
             entries = {path: Entry(*entry) for path, entry in found.items()}
             if type(day) is not int or any(type(entry.seen) is not int for entry in entries.values()):
@@ -112,7 +110,7 @@ class Store:
         except UnreadableError as error:
             self.note(f"cache: ignoring {self.path}: {error.reason}")
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self.note(f"cache: ignoring {self.path}: it is damaged")
+            self.note(f"cache: ignoring {self.path}: damaged, or not written by this user on this machine")
         else:
             return entries, day
         return {}, 0
@@ -133,4 +131,4 @@ class Store:
             if path in paths
         }
         data = json.dumps({"day": self.today, "files": files}, separators=(",", ":")).encode()
-        return data if len(data) <= MOST else None
+        return data if len(data) <= MOST - 1024 else None

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from torchmigrate.printing import printable
+
 KeyPath = tuple[str | int, ...]  # from the top of a YAML file: (0, "cases", 1, "when", "upper")
 
 
@@ -17,7 +19,9 @@ class RuleProblem(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.text}" if self.line else f"{self.path}: {self.text}"
+        return printable(
+            f"{self.path}:{self.line}: {self.text}" if self.line else f"{self.path}: {self.text}"
+        )
 
 
 class CatalogueError(Exception):

@@ -14,11 +14,11 @@ from torchmigrate.baseline.entries import Spot, spots
 from torchmigrate.baseline.file import NAME
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import FILE_NAME, PROJECT_FILE, TABLE, Settings
-from torchmigrate.files.paths import entries, is_dir, nearest_project, project_of
+from torchmigrate.files.paths import entries, has_other_links, is_dir, nearest_project, project_of
 from torchmigrate.files.reading import is_below
 from torchmigrate.findings import FileResult, Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import printable
 from torchmigrate.report.summary import plural
 from torchmigrate.run.configurations import Scope
 from torchmigrate.run.results import Results, texts_in
@@ -81,6 +81,8 @@ def run_baseline(
         directories = [path for path in paths or (Path(),) if is_dir(path)]
         for place, found in sorted(every.items()):
             shown = shown_path(place, here)
+            if has_other_links(place):
+                session.console.links_kept_old(place, here)
             if prune:
                 baseline = baselines[place]
                 fewer = baseline.apply(baseline.change([each for each, _ in found.files], directories))

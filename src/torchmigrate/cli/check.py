@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from torchmigrate.files.paths import is_dir
-from torchmigrate.findings import FileResult, Finding, Problem, Trouble
-from torchmigrate.report import reporter_for
-from torchmigrate.report.base import FileFindings, Tally, Versions, shown_path
+from torchmigrate.files.paths import has_other_links, is_dir
+from torchmigrate.findings import FileResult, Finding, Problem, Severity, Trouble
+from torchmigrate.printing import terminal_text
+from torchmigrate.report import COMMANDS, reporter_for
+from torchmigrate.report.base import FileFindings, Tally, Versions, relative_path, shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.report.reasons import said_of
-from torchmigrate.report.style import Style, terminal_text
+from torchmigrate.report.style import Style
 from torchmigrate.report.summary import (
     baseline_lines,
     diff_line,
@@ -198,6 +199,7 @@ class Checker:
 
     def _engines(self, files: Sequence[Path], changed: Mapping[Path, Rows | None] | None = None) -> Engines:
         """What checks these files. changed: the lines that findings may be about."""
+        from torchmigrate.engine.engine import MOST_FINDINGS
         from torchmigrate.run.engines import Engines, scopes_of
 
         scopes, problems = scopes_of(files, self.configurations, self.console)
@@ -217,7 +219,7 @@ class Checker:
             from torchmigrate.cli.interactive import Asker  # seldom needed
 
             self.asker = Asker(self.console, self.here, lambda path: scopes[path].settings.least)
-        return Engines(self.configurations, scopes, changed=changed, chooser=self.asker)
+        return Engines(self.configurations, scopes, changed=changed, chooser=self.asker, most=MOST_FINDINGS)
 
     @contextmanager
     def _at_work(self) -> Iterator[Progress | None]:
@@ -253,6 +255,7 @@ class Checker:
             self.configurations.settings_around,
             lambda path: engines.of(path).project,
             self.console.detail,
+            self.console.note,
             fixing=self.configurations.fix,
         )
 
@@ -272,8 +275,11 @@ class Checker:
         from torchmigrate.rewrite.apply import save
 
         assert result.new is not None
+        had_links = has_other_links(result.path)
         try:
             save(result.path, result.new)
+            if had_links:
+                self.console.links_kept_old(result.path, self.here)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line, error.kind)
             engine = engines.of(result.path)
@@ -286,6 +292,8 @@ class Checker:
 
     def _add(self, result: FileResult, settings: Settings, source: Source | None = None) -> None:
         """Count and render one result. source: what was checked; None: the file."""
+        from torchmigrate.engine.engine import MOST_FINDINGS
+
         self.problems += result.problems
         if self.baselines is None and not (result.findings or result.examples or result.new_text is not None):
             return
@@ -297,12 +305,14 @@ class Checker:
         try:
             if self.baselines is not None and settings.baseline is not None:
                 self._leave_out_accepted(result, settings, source)
+                result.leave_out(MOST_FINDINGS)
+                self.problems += [each for each in result.problems if each.kind is Trouble.MANY]
             if self.output.diff:
                 self.tally.add(result.findings, settings.least)
                 for findings in result.examples.values():
                     self.tally.add(findings, settings.least)
                 if result.old is not None and result.new is not None:
-                    self.diffs.append((str(result.path), self._diff(result.old, result.new, shown)))
+                    self.diffs.append((str(result.path), self._diff(result.old, result.new, result.path)))
             elif result.findings or result.examples:
                 source = result.new or source or read_source(result.path, embedded=settings.embedded)
                 for text, findings in _in_order(result, source):
@@ -350,12 +360,15 @@ class Checker:
             if not self.configurations.fix or self.output.diff:
                 self.tally.stale += fewer_in(change, baseline.content.counts)
                 continue
+            had_links = has_other_links(baseline.path)
             try:
                 fewer = baseline.apply(change)
             except BaselineError as error:
                 self.problems.append(Problem(error.path, error.reason, None, Trouble.UNREADABLE))
                 continue
             if fewer:
+                if had_links:
+                    self.console.links_kept_old(baseline.path, self.here)
                 self.console.note(
                     f"Removed {plural(fewer, 'finding')} from {shown_path(baseline.path, self.here)}."
                 )
@@ -365,13 +378,14 @@ class Checker:
         if not self.output.statistics:
             self.pieces.append((str(file.path), self.reporter.piece(file)))
 
-    def _diff(self, old: Source, new: Source, shown: str) -> bytes:
+    def _diff(self, old: Source, new: Source, path: Path) -> bytes:
         from torchmigrate.rewrite.apply import unified_diff
 
+        name = relative_path(path, self.here)
         # In the file's own encoding and with its byte order mark, so that the diff can be applied.
         mark = "\ufeff" if old.bom else ""
         diffs = [
-            unified_diff(Path(shown + was.label), mark + was.text, mark + now.text)
+            unified_diff(Path(name + was.label), mark + was.text, mark + now.text)
             for was, now in zip(old.parts(), new.parts(), strict=True)
         ]
         return "".join(diffs).encode(old.encoding, "backslashreplace")
@@ -385,15 +399,16 @@ class Checker:
         found = (catalogue.find(code) for catalogue in self.catalogues)
         return next(filter(None, found), next((rule for rule in RULES if rule.code == code), None))
 
-    def _print(self, stream: Callable[[str], None]) -> None:
+    def _print(self, stream: Callable[..., None]) -> None:
         """Write the report to a stream, or to the file that takes its place."""
         text = self._report()
+        commands = self.output.format in COMMANDS and not self.output.statistics
         if self.output.file is None:
-            stream(text)
+            stream(text, commands=commands)
             return
         from torchmigrate.cli.writing import write_output
 
-        text = terminal_text(text, colour=False)
+        text = terminal_text(text, colour=False, commands=commands)
         write_output(self.output.file, text.encode("utf-8", "backslashreplace"), parents=True)
 
     def _report(self) -> str:
@@ -413,6 +428,10 @@ class Checker:
     def _sorted_problems(self) -> list[Problem]:
         return sorted(self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
 
+    @property
+    def _failed(self) -> list[Problem]:
+        return [problem for problem in self.problems if problem.severity is Severity.ERROR]
+
     def _stop(self, asker: Asker, left: int) -> int:
         """End a run of which the user had enough. left: how many files were not looked at.
 
@@ -423,7 +442,7 @@ class Checker:
         self.console.note(kept_line(self.tally, left))
         if asker.interrupted is not None:
             raise asker.interrupted
-        if self.problems:
+        if self._failed:
             return FAILED
         return CLEAN if self.output.exit_zero else FOUND
 
@@ -438,7 +457,7 @@ class Checker:
         if tally.fixes and output.show_fixes:
             names = {code: name for name, code in self.known.items() if name != code}
             console.note(fixed_list(tally, names))
-        if not output.diff and (tally.found or not self.problems):
+        if not output.diff and (tally.found or not self._failed):
             console.note(summary(tally))
         lines = [
             *baseline_lines(tally),
@@ -448,9 +467,9 @@ class Checker:
         ]
         for line in filter(None, lines):
             console.note(line)
-        if self.problems:
+        if failed := self._failed:
             console.note(
-                f"{plural(len({problem.path for problem in self.problems}), 'file')} could not be processed."
+                f"{plural(len({problem.path for problem in failed}), 'file')} could not be processed."
             )
             return FAILED
         if output.exit_zero:

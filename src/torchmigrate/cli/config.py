@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import Layer, Settings
 from torchmigrate.files.paths import is_dir
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import Style, printable
+from torchmigrate.report.style import Style
 
 if TYPE_CHECKING:
     from torchmigrate.run.configurations import Scope
@@ -199,7 +200,11 @@ def _shown_value(setting: Setting, here: Path) -> str:
         if setting.key == "rules":
             value = [shown_path(Path(item), here) for item in value]
         return printable(", ".join(value)) or "none"
-    return shown_path(Path(value), here) if setting.key in ("baseline", "cache-dir", "extend") else value
+    return (
+        shown_path(Path(value), here)
+        if setting.key in ("baseline", "cache-dir", "extend")
+        else printable(value)
+    )
 
 
 def _json(found: InForce) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import has_page, page_of, url_of
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
+from torchmigrate.printing import printable
 from torchmigrate.report.explanation import (
     MOST_SYMBOLS,
     STATUS,
@@ -21,7 +22,7 @@ from torchmigrate.report.explanation import (
     versions,
 )
 from torchmigrate.report.rule_texts import generic
-from torchmigrate.report.style import Style, printable
+from torchmigrate.report.style import Style
 from torchmigrate.versions.range import VersionRange
 
 if TYPE_CHECKING:

@@ -87,7 +87,7 @@ def _internal_error(error: Exception) -> int:
 
 def _say(text: str) -> None:
     """Write to stderr, where that is possible; control characters are escaped."""
-    from torchmigrate.report.style import terminal_text
+    from torchmigrate.printing import terminal_text
 
     with suppress(OSError):
         click.echo(terminal_text(text, colour=False), err=True)

@@ -13,6 +13,7 @@ from msgspec import Struct
 from torchmigrate.cli.options import layer
 from torchmigrate.config.settings import Layer, Settings
 from torchmigrate.files.paths import common_directory, project_directory
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.run.configurations import Configurations, Scope
@@ -155,7 +156,7 @@ class Session(Struct, frozen=True):
         known = [*CODES, *(word for rule in self.rules for word in (rule.code, rule.name))]
         if "." in key:
             known = [symbol for head in self.catalogue.heads for symbol in head.symbols]
-        raise click.ClickException(f"unknown rule `{key}`{did_you_mean(key, known)}")
+        raise click.ClickException(printable(f"unknown rule `{key}`{did_you_mean(key, known)}"))
 
     @property
     def _libraries(self) -> frozenset[str]:

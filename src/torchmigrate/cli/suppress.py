@@ -8,9 +8,10 @@ from pathlib import Path
 from torchmigrate.baseline.baselines import Baselines
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.engine.suppressing import Refused, rows_without_use, with_comments, without_use
+from torchmigrate.files.paths import has_other_links
 from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import printable
 from torchmigrate.report.summary import plural
 from torchmigrate.rewrite.apply import save
 from torchmigrate.run.results import Results, texts_in
@@ -97,7 +98,10 @@ class Suppressor:
         else:
             refused = [Refused(finding, text, _NO_USE) for text, finding in found]
         if source is not original:
+            had_links = has_other_links(path)
             save(path, source)
+            if had_links:
+                self.console.links_kept_old(path, self.here)
             self.files += 1
         self.hidden += max(0, before - len(refused))
         self.refused += [self._said(path, each) for each in refused]

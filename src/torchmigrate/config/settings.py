@@ -26,6 +26,7 @@ from torchmigrate.config.selection import (
 from torchmigrate.files.paths import exists, is_dir, project_of
 from torchmigrate.files.reading import UnreadableError, is_below, read
 from torchmigrate.findings import Applicability
+from torchmigrate.printing import printable
 from torchmigrate.versions.range import VersionRange
 from torchmigrate.versions.releases import NEWEST, RELEASES, parse_version, show_version
 
@@ -41,7 +42,10 @@ _NONE: Mapping[str, str] = {}
 
 
 class ConfigError(Exception):
-    """A configuration or option that cannot be used; the message is one line for a person."""
+    """A configuration or option that cannot be used; the message is one line for a person, or several."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(map(printable, lines)))
 
 
 class Layer(Struct, frozen=True):

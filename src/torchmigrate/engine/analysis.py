@@ -116,10 +116,13 @@ class Analyser:
             seen=self.evidence.of(path, source),
         )
 
-    def findings(self, file: FileContext) -> list[Finding]:
-        """The findings of one text that are not suppressed, in no particular order.
+    def findings(self, file: FileContext, most: int | None = None) -> tuple[list[Finding], bool]:
+        """The findings of one text that are not suppressed, in no particular order; whether more were left.
 
         A rule that fails is named in `file.failures`, and all others go on.
+
+        most: hits of rules that are looked at, from the beginning of the text; the others count as suppressed
+            ones do. None: all.
 
         Raises:
             SourceError: the source cannot be parsed.
@@ -129,6 +132,9 @@ class Analyser:
         # Hidden ones must not be part of a fix that an import shares with its uses.
         all_hits = self.finder.find(names, source, failures)
         hits = [hit for hit in all_hits if not file.hides(hit.rule.code, hit.rule.name, hit.match.start)]
+        more = most is not None and len(hits) > most
+        if more:
+            hits = hits[:most]
         found: list[Finding] = []
         asked = self._asked(source.text)
         if hits or asked:
@@ -155,7 +161,7 @@ class Analyser:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(OF_API & self.settings.codes)), "every finding"):
                 found.extend(self.api.findings(names, source, file.path, seen, root))
-        return list(_with_sound_fixes(found, source, failures))
+        return list(_with_sound_fixes(found, source, failures)), more
 
     def _settled(self, found: list[Finding], file: FileContext) -> list[Finding]:
         """The findings with the fixes that may be made, seen from all of them and from other files."""

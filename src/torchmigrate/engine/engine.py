@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 10  # without fewer fixes than ever before
 MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
+MOST_FINDINGS = 1000  # of a file that are listed
+_AT_ONCE = 30  # times as many are worked out for fixes: each round costs another look at the whole file
+_MORE = 8  # times as many, where that was not enough
 ENDLESS = "{}: applying fixes does not end; the file was not changed (please report this)"
 PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
 _BROKEN = because("a cell does not parse and may use the changed names")
@@ -84,6 +87,7 @@ class Engine:
         keeps_history: whether results say what was found before fixes, and what these did.
         unfixed: codes of rules whose fixes are not made.
         questions: is told what is asked of other files; None: nobody wants to know.
+        most: the number of findings in a file that are wanted, unless a baseline hides some; None: all.
     """
 
     def __init__(
@@ -96,8 +100,12 @@ class Engine:
         keeps_history: bool = False,
         unfixed: frozenset[str] = frozenset(),
         questions: Questions | None = None,
+        most: int | None = None,
     ) -> None:
         self.settings = settings
+        self.most = most = most if settings.baseline is None else None
+        self._at_once = most and most * _AT_ONCE if settings.fix else most  # hits that are looked at
+        self._more = False  # whether there were others in the text that was looked at last
         self.settings_in = settings_in
         self.keeps_history = keeps_history
         self.unfixed = unfixed
@@ -123,6 +131,7 @@ class Engine:
             keeps_history=self.keeps_history,
             unfixed=self.unfixed,
             questions=self.questions,
+            most=self.most,
         )
         engine._first = self
         return engine
@@ -230,9 +239,17 @@ class Engine:
         """
         if self.focus is not None:
             self.focus.start(source, path)
-        if not self.settings.embedded or not self.settings.fix or source.in_pieces:
-            return self.check_text(source, path, like)
-        return self._roomy(lambda: self._check_with_examples(source, path), path)
+        at_once = self._at_once
+        try:
+            if not self.settings.embedded or not self.settings.fix or source.in_pieces:
+                result = self.check_text(source, path, like)
+            else:
+                result = self._roomy(lambda: self._check_with_examples(source, path), path)
+        finally:
+            self._at_once = at_once
+        if self.most is not None:
+            result.leave_out(self.most, more=self._more)
+        return result
 
     def check_text(self, source: Source, path: Path, like: FileContext | None = None) -> FileResult:
         """The same without fixes in the examples."""
@@ -313,6 +330,22 @@ class Engine:
     def analyse(
         self, source: Source, path: Path, result: FileResult, like: FileContext | None = None
     ) -> tuple[list[Finding], FileContext | None]:
+        """The findings of one source, as many as are wanted; see `_analyse`."""
+        while True:
+            found, file = self._analyse(source, path, result, like)
+            if not self._more or len(found) >= (self.most or 0):
+                return found, file
+            if file is not None:  # few of what was looked at are findings
+                file.close()
+            self._look_further()
+
+    def _look_further(self) -> None:
+        assert self._at_once is not None
+        self._at_once *= _MORE
+
+    def _analyse(
+        self, source: Source, path: Path, result: FileResult, like: FileContext | None
+    ) -> tuple[list[Finding], FileContext | None]:
         """The findings of one source, suppressed ones left out, in order of place.
 
         And what is known of it, which the caller closes; None where nothing was worked out. What rules fail
@@ -323,6 +356,7 @@ class Engine:
             RecursionError: it is nested too deeply.
         """
         found: list[Finding] = []
+        self._more = False
         file: FileContext | None = None
         suppressions = Suppressions.of(source)
         if mentions_library(source.text):
@@ -330,12 +364,12 @@ class Engine:
                 raise SourceError(too_large(PARSED, "not checked").reason)
             if self.screen(source.text):
                 file = self.analyser.context(source, path, suppressions, like)
-                found = self.analyser.findings(file)
+                found, self._more = self.analyser.findings(file, self._at_once)
                 said = file.said_elsewhere(promising=not found)
                 if said:
                     file.close()
                     file = self.analyser.context(source, path, suppressions, given=said)
-                    found = self.analyser.findings(file)
+                    found, self._more = self.analyser.findings(file, self._at_once)
                 result.add(file.failures.problems)
             else:
                 source.check()  # without a name that is looked for; Python 2 and half a file are not clean
@@ -459,7 +493,13 @@ class Engine:
             fixes = list(dict.fromkeys(objects.values()))
             done = editing.apply(source.text, fixes)
             if done.text == source.text:
-                break
+                if not self._more:
+                    break
+                self._look_further()
+                found, known = self._again(source, path, result, known)
+                continue
+            if self._more:  # the next round has as many fixes
+                fewest = sys.maxsize
             rounds = 0 if len(fixes) < fewest else rounds + 1
             fewest = min(fewest, len(fixes))
             if rounds == MAX_ROUNDS or number == MOST_ROUNDS:

@@ -85,6 +85,41 @@ def tracked(git: Path, suffixes: tuple[str, ...]) -> Tracked:
     return Tracked(files, frozenset(directories))
 
 
+def tracks(path: Path) -> bool:
+    """Whether git tracks a path, something below it, or, in a sparse index, a directory above it.
+
+    All repositories around the path count, and so do other spellings of it that some file systems take for
+    the same. Raises UnreadableError where an index cannot be read.
+    """
+    for top in path.parents:
+        if (
+            not exists(top / ".git")
+            or (found := git_directory(top)) is None
+            or not exists(found[0] / "index")
+        ):
+            continue
+        wanted = _folded(path.relative_to(top).as_posix())
+        for name in tracked(found[0], ("",)).files:
+            folded = _folded(name)
+            if folded == wanted or folded.startswith(f"{wanted}/"):
+                return True
+            if folded.endswith("/") and wanted.startswith(folded):
+                return True
+    return False
+
+
+def _folded(path: str) -> str:
+    """A path as file systems compare it that ignore case, invisible characters, and the ends of names."""
+    folded = path.casefold()
+    if not folded.isascii():
+        import unicodedata
+
+        folded = unicodedata.normalize("NFC", "".join(c for c in folded if unicodedata.category(c) != "Cf"))
+    if ":" in folded or ". " in folded or "./" in folded or " /" in folded or folded.endswith((".", " ")):
+        folded = "/".join(part.partition(":")[0].rstrip(". ") for part in folded.split("/"))
+    return folded
+
+
 def _names(data: bytes) -> tuple[list[bytes], str | None]:
     """The paths in an index (gitformat-index), and the hash of the one that a split index adds to.
 

@@ -48,6 +48,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def has_other_links(path: Path) -> bool:
+    """Whether other hard links lead to a file, which keep the old content when it is replaced."""
+    try:
+        return path.stat().st_nlink > 1
+    except OSError:
+        return False
+
+
 def is_dir(path: Path) -> bool:
     """Whether there is a directory that this user can see."""
     try:

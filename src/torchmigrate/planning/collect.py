@@ -21,9 +21,9 @@ from torchmigrate.planning.decisions import Decided, decisions
 from torchmigrate.planning.model import Effort, Line, Place, Since
 from torchmigrate.planning.reach import Places, Reach
 from torchmigrate.planning.trial import Back, left_of
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.reasons import help_of, message_of, reason_of, said_of
-from torchmigrate.report.style import printable
 from torchmigrate.report.warned import is_of_change
 from torchmigrate.run.configurations import Configurations, Scope, guesses
 from torchmigrate.run.engines import Engines

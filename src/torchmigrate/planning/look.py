@@ -18,9 +18,9 @@ from torchmigrate.planning.compute import make_plan
 from torchmigrate.planning.imports import broken_since, unimportable
 from torchmigrate.planning.model import Place, Plan
 from torchmigrate.planning.unread import not_read
+from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.console import Console
-from torchmigrate.report.style import printable
 from torchmigrate.report.summary import plural
 from torchmigrate.run.engines import scopes_of
 from torchmigrate.versions.releases import Version, parse_version

@@ -20,7 +20,8 @@ from torchmigrate.planning.groups import (
     unread_lines,
 )
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effect, Effort, Plan, Span, Tally
-from torchmigrate.report.style import Style, printable
+from torchmigrate.printing import printable
+from torchmigrate.report.style import Style
 from torchmigrate.report.warned import warned_lines
 from torchmigrate.versions.releases import show_version
 

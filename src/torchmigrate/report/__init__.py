@@ -24,6 +24,7 @@ FORMATS = (
     "rdjson",
     "sarif",
 )
+COMMANDS = ("github", "azure")  # whose lines are commands for a log
 COUNTED = ("full", "concise", "json")  # in which `--statistics` can be printed, too
 
 

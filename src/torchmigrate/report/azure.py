@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torchmigrate.findings import Problem, Severity
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.locations import (
     absolute,
@@ -14,7 +15,6 @@ from torchmigrate.report.locations import (
     said_place_of_problem,
 )
 from torchmigrate.report.reasons import message_of
-from torchmigrate.report.style import printable
 
 # Azure knows these two kinds only.
 _TYPE = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "warning"}
@@ -39,7 +39,7 @@ class AzureReporter:
 
     def problem(self, problem: Problem, shown: str) -> str:
         fields = {
-            "type": _TYPE[Severity.ERROR],
+            "type": _TYPE[problem.severity],
             "sourcepath": absolute(problem.path),
             "linenumber": row_of_problem(problem),
             "columnnumber": 1,

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from torchmigrate.findings import Applicability, Finding, Obstacle, Problem, Severity, Trouble
-from torchmigrate.report.style import printable
+from torchmigrate.printing import printable
 from torchmigrate.source.text import Source
 from torchmigrate.versions.releases import Version, parse_version, torch_release
 
@@ -178,9 +178,13 @@ def fixable(finding: Finding, least: Applicability) -> bool:
 
 def shown_path(path: Path, directory: Path) -> str:
     """A path for messages: relative to the directory when it is below it, and always on one line."""
+    return printable(relative_path(path, directory))
+
+
+def relative_path(path: Path, directory: Path) -> str:
+    """The same for programs."""
     absolute = os.path.abspath(path)  # noqa: PTH100 (Path.absolute keeps `..`)
-    inside = os.path.relpath(absolute, directory) if _below(absolute, str(directory)) else str(path)
-    return printable(inside)
+    return os.path.relpath(absolute, directory) if _below(absolute, str(directory)) else str(path)
 
 
 def _below(path: str, directory: str) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchmigrate.findings import Finding, Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.reasons import message_of
-from torchmigrate.report.style import Style, printable
+from torchmigrate.report.style import Style
 
 
 class ConciseReporter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,16 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from torchmigrate.findings import Problem
+from torchmigrate.findings import Problem, Severity
+from torchmigrate.printing import printable, terminal_text
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import (
-    Style,
-    columns_of,
-    printable,
-    terminal_text,
-    wants_colour,
-    width_of,
-)
+from torchmigrate.report.style import Style, columns_of, wants_colour, width_of
 
 PROGRESS_AFTER = 1.0  # seconds
 
@@ -37,9 +32,12 @@ class Console:
         self.quiet = quiet
         self.verbose = verbose
 
-    def out(self, text: str) -> None:
-        """Write a result to stdout; control characters, and those that its encoding lacks, are escaped."""
-        text = terminal_text(text, colour=self.style.colour)
+    def out(self, text: str, *, commands: bool = False) -> None:
+        """Write a result to stdout; control characters, and those that its encoding lacks, are escaped.
+
+        commands: the text has commands of our own for a log.
+        """
+        text = terminal_text(text, colour=self.style.colour, commands=commands)
         self.out_bytes(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
 
     def out_bytes(self, data: bytes) -> None:
@@ -47,14 +45,14 @@ class Console:
         _write(sys.stdout, data)
 
     def diff(self, data: bytes) -> None:
-        """Write a diff to stdout: as it is, so that it can be applied; to a terminal only what is safe."""
-        if sys.stdout.isatty():
+        """Write a diff to stdout: as it is, so that it can be applied; to people only what is safe."""
+        if sys.stdout.isatty() or _is_log(sys.stdout):
             data = terminal_text(data.decode("utf-8", "backslashreplace"), colour=False).encode("utf-8")
         _write(sys.stdout, data)
 
-    def err(self, text: str) -> None:
+    def err(self, text: str, *, commands: bool = False) -> None:
         """Write a result to stderr, because stdout is taken. Nobody can be told if that fails."""
-        text = terminal_text(text, colour=self.error_style.colour)
+        text = terminal_text(text, colour=self.error_style.colour, commands=commands)
         with suppress(OSError):
             _write(sys.stderr, text.encode(sys.stderr.encoding or "utf-8", "backslashreplace"))
 
@@ -66,11 +64,11 @@ class Console:
     def detail(self, text: str) -> None:
         """Say something that only `--verbose` asks for."""
         if self.verbose:
-            self._say(self.error_style.dim(text))
+            self._say(self.error_style.dim(terminal_text(text, colour=False)))
 
     def error(self, text: str) -> None:
         """Say why something could not be done."""
-        self._say(f"{self.error_style.bad('error')}: {text}")
+        self._say(f"{self.error_style.bad('error')}: {terminal_text(text, colour=False)}")
 
     def problem(self, problem: Problem, here: Path) -> None:
         """Say what could not be done with a file; its path is shown relative to `here`."""
@@ -79,7 +77,15 @@ class Console:
             where += f":cell {problem.cell}"
         if problem.line is not None:
             where += f":{problem.line}"
-        self.error(f"{where}: {printable(problem.reason)}")
+        text = f"{where}: {printable(problem.reason)}"
+        if problem.severity is Severity.ERROR:
+            self.error(text)
+        else:
+            self.note(f"warning: {text}")
+
+    def links_kept_old(self, path: Path, here: Path) -> None:
+        """Say that a file was replaced to which there were other hard links. Its path is as in `problem`."""
+        self.note(f"warning: {shown_path(path, here)}: other hard links to this file keep the old content")
 
     def _say(self, text: str) -> None:
         with suppress(OSError):
@@ -144,6 +150,16 @@ def _fitted(text: str, columns: int | None) -> str:
                 else [sentence]
             )
     return "\n".join(lines)
+
+
+def _is_log(stream: TextIO) -> bool:
+    """Whether a stream goes to the log of a service that carries out commands in it, and not to a file."""
+    if not (os.environ.get("GITHUB_ACTIONS") or os.environ.get("TF_BUILD")):
+        return False
+    try:
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return True
 
 
 def _write(stream: TextIO, data: bytes) -> None:

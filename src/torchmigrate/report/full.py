@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from torchmigrate.findings import Applicability, Finding, Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
 from torchmigrate.report.reasons import reason_of, sentence
 from torchmigrate.report.replacement import Place, Replacements
-from torchmigrate.report.style import WIDTH, Style, printable
+from torchmigrate.report.style import WIDTH, Style
 from torchmigrate.report.summary import plural
 
 CONTEXT = 1  # rows before and after
@@ -205,10 +207,12 @@ def excerpt(text: str, left: int, right: int, columns: int) -> tuple[str, int, i
     # What is far from the range is not looked at: there may be a finding for every word of a long line.
     skipped, end = max(0, left - _NEAR), left + _NEAR
     near = text[skipped:end]
-    if near.isascii() and near.isprintable():
+    if near.isascii() and near.isprintable() and "##" not in near:
         cells = [(character, 1) for character in near]
     else:
         cells = [_cell(character) for character in near]
+        for found in re.finditer(r"##(?=\w*\[)", near):  # as `terminal_text` shows it, whose columns count
+            cells[found.end() - 1] = ("\\u0023", 6)
     left, right = left - skipped, right - skipped
     total = sum(width for _, width in cells)
     before = sum(width for _, width in cells[:left])

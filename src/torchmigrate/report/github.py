@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torchmigrate.findings import Problem, Severity
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.full import advice
 from torchmigrate.report.locations import in_repository
 from torchmigrate.report.reasons import message_of
-from torchmigrate.report.style import printable
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _CHECKOUT = "GITHUB_WORKSPACE"
@@ -55,7 +55,7 @@ class GithubReporter:
             del places["line"]
             shown = f"{shown}:cell {problem.cell}"
         message = f"{shown}:{row}: {problem.kind.value} {printable(problem.reason)}"
-        return _line(_COMMAND[Severity.ERROR], places, message)
+        return _line(_COMMAND[problem.severity], places, message)
 
     def whole(self, pieces: Sequence[str]) -> str:
         return "".join(pieces)

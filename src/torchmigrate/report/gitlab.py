@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchmigrate.findings import Problem, Severity
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.fingerprints import Fingerprints
 from torchmigrate.report.json_text import strict_json_text
@@ -17,7 +18,6 @@ from torchmigrate.report.locations import (
     said_place_of_problem,
 )
 from torchmigrate.report.reasons import message_of
-from torchmigrate.report.style import printable
 
 _SEVERITY = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
 _CHECKOUT = "CI_PROJECT_DIR"
@@ -50,7 +50,7 @@ class GitlabReporter:
             _item(
                 problem.kind.value,
                 said_place_of_problem(problem) + problem.reason,
-                Severity.ERROR,
+                problem.severity,
                 self.fingerprints.of_problem(path, problem),
                 path,
                 Region(row, 1, row, 1),

@@ -8,9 +8,10 @@ from itertools import groupby
 from msgspec import Struct
 
 from torchmigrate.findings import Finding, Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.reasons import message_of
-from torchmigrate.report.style import Style, printable
+from torchmigrate.report.style import Style
 
 
 class _Group(Struct, frozen=True):

@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Finding, Fix, Problem, Reason, Severity, in_order
+from torchmigrate.findings import Finding, Fix, Problem, Reason, in_order
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.json_text import json_text
 from torchmigrate.report.locations import absolute
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.report.shared_edits import SharedEdits
-from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
 
 RuleOf = Callable[[str], Rule | None]  # gives a rule by its code
@@ -70,7 +70,7 @@ def problem_as_object(problem: Problem) -> dict[str, object]:
         "code": problem.kind.value,
         "name": problem.kind.value,
         "message": printable(problem.reason),
-        "severity": Severity.ERROR.label,
+        "severity": problem.severity.label,
         "filename": absolute(problem.path),
         "cell": problem.cell,
         "location": place,

@@ -49,7 +49,9 @@ class JunitReporter:
         name = absolute(problem.path)
         row = row_of_problem(problem)
         said = said_place_of_problem(problem) + problem.reason
-        case = _case(name, problem.kind.value, Severity.ERROR, Region(row, 1, row, 1), "error", said)
+        severity = problem.severity
+        kind = "error" if severity is Severity.ERROR else "failure"
+        case = _case(name, problem.kind.value, severity, Region(row, 1, row, 1), kind, said)
         return _Suite(name, [case])
 
     def whole(self, pieces: Sequence[_Suite]) -> str:

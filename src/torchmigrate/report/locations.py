@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from torchmigrate.files.paths import work_tree_of
 from torchmigrate.findings import Edit, Finding, Problem, in_order
-from torchmigrate.report.style import printable
+from torchmigrate.printing import printable
 from torchmigrate.source.text import Source
 
 

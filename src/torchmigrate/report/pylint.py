@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchmigrate.findings import Problem
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.locations import region_of, row_of_problem, said_place, said_place_of_problem
 from torchmigrate.report.reasons import message_of
-from torchmigrate.report.style import printable
 
 
 class PylintReporter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity, in_order
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.full import advice
 from torchmigrate.report.json_text import strict_json_text
@@ -18,7 +19,6 @@ from torchmigrate.report.locations import (
 )
 from torchmigrate.report.reasons import message_of
 from torchmigrate.report.shared_edits import MOST
-from torchmigrate.report.style import printable
 from torchmigrate.source.text import Source
 
 _SEVERITY = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
@@ -45,7 +45,7 @@ class RdjsonReporter:
                     "path": absolute(problem.path),
                     "range": {"start": position, "end": position},
                 },
-                "severity": _SEVERITY[Severity.ERROR],
+                "severity": _SEVERITY[problem.severity],
                 "code": {"value": problem.kind.value},
             }
         ]

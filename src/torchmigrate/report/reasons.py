@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from torchmigrate.findings import Finding, Fix, Obstacle, Reason
+from torchmigrate.printing import printable
 from torchmigrate.source.text import Source
 
 _SENTENCES = {
@@ -50,15 +52,29 @@ def help_of(finding: Finding) -> str | None:
 
 
 def said_of(finding: Finding, source: Source) -> Finding:
-    """A finding whose sentences name lines of its text, for a person: of a notebook, the cells as well."""
-    if not source.in_pieces:
+    """A finding for a person: in one line each, what it says is safe to print.
+
+    Its sentences name lines of its text: of a notebook, the cells as well.
+    """
+    if not source.in_pieces and all(printable(text) == text for text in _texts_of(finding)):
         return finding
 
     def said(text: str) -> str:
-        return re.sub(r"\bline (\d+)\b", lambda found: source.said_row(int(found[1])), text)
+        if source.in_pieces:
+            text = re.sub(r"\bline (\d+)\b", lambda found: source.said_row(int(found[1])), text)
+        return printable(text)
+
+    def maybe(text: str | None) -> str | None:
+        return None if text is None else printable(text)
+
+    def reason(each: Reason) -> Reason:
+        text = printable(each.text) if each.path else said(each.text)
+        path = each.path and Path(printable(str(each.path)))
+        names = maybe(each.name), maybe(each.needs), maybe(each.has)
+        return replace(each, text=text, path=path, name=names[0], needs=names[1], has=names[2])
 
     def reasons(some: tuple[Reason, ...]) -> tuple[Reason, ...]:
-        return tuple(each if each.path else replace(each, text=said(each.text)) for each in some)
+        return tuple(map(reason, some))
 
     def fix_of(fix: Fix) -> Fix:
         more, less = fix.unsafe and fix_of(fix.unsafe), fix.lesser and fix_of(fix.lesser)
@@ -66,11 +82,33 @@ def said_of(finding: Finding, source: Source) -> Finding:
 
     return replace(
         finding,
+        code=printable(finding.code),
+        name=printable(finding.name),
+        symbol=maybe(finding.symbol),
+        url=maybe(finding.url),
         message=said(finding.message),
+        lacking=finding.lacking and reason(finding.lacking),
         help=finding.help and said(finding.help),
         blocked_by=reasons(finding.blocked_by),
         fix=finding.fix and fix_of(finding.fix),
     )
+
+
+def _texts_of(finding: Finding) -> Iterator[str]:
+    """All that is said of a finding."""
+    yield from (finding.code, finding.name, finding.message)
+    yield from filter(None, (finding.help, finding.url, finding.symbol))
+    reasons = [*finding.blocked_by, *filter(None, [finding.lacking])]
+    fixes = [finding.fix]
+    while fixes:
+        fix = fixes.pop()
+        if fix is not None:
+            yield fix.title
+            reasons += fix.held_by
+            fixes += (fix.unsafe, fix.lesser)
+    for reason in reasons:
+        yield from filter(None, (reason.text, reason.name, reason.needs, reason.has))
+        yield str(reason.path or "")
 
 
 def _one(reason: Reason) -> str:

@@ -10,6 +10,7 @@ from torchmigrate import __version__
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import url_of
 from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity
+from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.fingerprints import Fingerprints
 from torchmigrate.report.full import advice
@@ -26,7 +27,6 @@ from torchmigrate.report.locations import (
 from torchmigrate.report.reasons import message_of, reason_of
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.report.shared_edits import SharedEdits
-from torchmigrate.report.style import printable
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -84,12 +84,12 @@ class SarifReporter:
         row = row_of_problem(problem)
         content: dict[str, object] = {
             "ruleId": problem.kind.value,
-            "level": _LEVEL[Severity.ERROR],
+            "level": _LEVEL[problem.severity],
             "message": {"text": printable(said_place_of_problem(problem) + problem.reason)},
             "locations": [{"physicalLocation": _physical(problem.path, Region(row, 1, row, 1))}],
             "partialFingerprints": {"codeInLine/v1": self.fingerprints.of_problem(shown, problem)},
         }
-        return [_Result(None, Severity.ERROR, content)]
+        return [_Result(None, problem.severity, content)]
 
     def whole(self, pieces: Sequence[list[_Result]]) -> str:
         results = [result for piece in pieces for result in piece]

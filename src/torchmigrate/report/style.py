@@ -1,18 +1,15 @@
-"""Colour, and text that is safe to print."""
+"""Colour, and how wide text may be."""
 
 from __future__ import annotations
 
 import os
-import re
 from typing import TextIO
 
 from msgspec import Struct
 
 from torchmigrate.findings import Severity
-
-# Besides the control characters, those that reorder text on a terminal.
-_UNSAFE = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-
+from torchmigrate.printing import printable as printable  # one import for those that do both
+from torchmigrate.printing import terminal_text as terminal_text
 
 WIDTH = 110  # columns of text, beside line numbers, where nothing says how wide the paper is
 _NARROWEST = 40
@@ -80,27 +77,3 @@ def columns_of(stream: TextIO) -> int | None:
         return int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns) or None
     except (OSError, ValueError):
         return None
-
-
-def terminal_text(text: str, *, colour: bool) -> str:
-    """Lines that may hold anything, with control characters (but tabs and the ends of lines) made visible.
-
-    colour: the text has colours of our own.
-    """
-    if "\x1b" not in text and text.replace("\n", "").isprintable():
-        return text
-    pattern = rf"\x1b\[[\d;]*m|{_UNSAFE}" if colour else _UNSAFE
-    return re.sub(pattern, lambda match: _visible(match[0]), text)
-
-
-def _visible(text: str) -> str:
-    if text == "\n" or len(text) > 1:  # a colour
-        return text
-    return text.encode("unicode_escape").decode("ascii")
-
-
-def printable(text: str) -> str:
-    """The text on one line, with control characters (but tabs) made visible."""
-    if text.isprintable():
-        return text  # nearly always; the pattern takes a millisecond to compile
-    return re.sub(_UNSAFE, lambda match: match.group().encode("unicode_escape").decode("ascii"), text)

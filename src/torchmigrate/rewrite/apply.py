@@ -249,11 +249,19 @@ def _git_lines(text: str) -> list[str]:
 
 def _header(side: str, name: str) -> str:
     full = f"{side}/{name.lstrip('/')}"
-    if re.search(r'["\\\x00-\x1f\x7f]', full):
+    if re.search(rf'["\\]|{_QUOTED}', full):
         quoted = re.sub(r'["\\]', r"\\\g<0>", full)
-        return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found[0]):03o}", quoted) + '"'
+        return '"' + re.sub(_QUOTED, _octal, quoted) + '"'
     # A tab tells patch where a name with a space ends.
     return f"{full}\t" if " " in full else full
+
+
+# Control characters, those that reorder text, and what the logs of some services take for a command.
+_QUOTED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|(?<=#)#"
+
+
+def _octal(found: re.Match[str]) -> str:
+    return "".join(f"\\{byte:03o}" for byte in found[0].encode())
 
 
 def save(path: Path, new: Source) -> None:

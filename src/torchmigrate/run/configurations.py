@@ -218,5 +218,5 @@ def load_rules(layers: Sequence[Layer] = ()) -> tuple[Catalogue, Sequence[Select
                 catalogue = merge(catalogue, user_rules)
                 known = [*known, *(item.rule for item in user_rules)]
     except CatalogueError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(*map(str, error.problems)) from None
     return catalogue, known

@@ -37,7 +37,7 @@ class Engines:
         scopes: what holds for each file, from `scopes_of`; the same object where the same holds.
         changed: the lines that findings may be about, by file; None: all lines of all files.
         chooser: is asked about each fix; then files are checked in this process.
-        keeps_history, unfixed, questions: as in `Engine`.
+        keeps_history, unfixed, questions, most: as in `Engine`.
     """
 
     def __init__(
@@ -50,8 +50,10 @@ class Engines:
         changed: Mapping[Path, Rows | None] | None = None,
         questions: Questions | None = None,
         chooser: Chooser | None = None,
+        most: int | None = None,
     ) -> None:
         self.chooser = chooser
+        self.most = most
         self.changed = changed
         self.configurations = configurations
         self.scopes = scopes
@@ -84,6 +86,7 @@ class Engines:
                     keeps_history=self.keeps_history,
                     unfixed=self.unfixed,
                     questions=self.questions,
+                    most=self.most,
                 )
             self._engines[number].chooser = self.chooser
             if self.changed is not None:

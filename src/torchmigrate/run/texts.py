@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from torchmigrate.engine.choosing import One
-from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.engine import MOST_FINDINGS, Engine
 from torchmigrate.findings import Applicability, FileResult, Fix, Problem
 from torchmigrate.report.console import Console
 from torchmigrate.run.configurations import Configurations, Scope
@@ -50,7 +50,7 @@ class TextChecker:
             made = self._engines[0].sibling(scope.settings, scope.catalogue)
         else:
             around = self.configurations.settings_around
-            made = Engine(scope.catalogue, scope.settings, settings_in=around)
+            made = Engine(scope.catalogue, scope.settings, settings_in=around, most=MOST_FINDINGS)
         self._engines.append(made)
         return made
 

@@ -18,9 +18,9 @@ from torchmigrate.config.settings import ConfigError
 from torchmigrate.engine.engine import Engine
 from torchmigrate.files.paths import forget, repository_of
 from torchmigrate.findings import FileResult, Finding, Problem, Trouble
+from torchmigrate.printing import printable
 from torchmigrate.project.discover import is_passed_over
 from torchmigrate.report.reasons import said_of
-from torchmigrate.report.style import printable
 from torchmigrate.run.configurations import Configurations
 from torchmigrate.run.results import texts_in
 from torchmigrate.run.texts import TextChecker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,8 @@ from torchmigrate.source.other import OtherSource, other_kind
 from torchmigrate.source.text import Source
 
 PYTHON = "python"
+# Bytes of a path on most systems, and characters of a name in it with room for an ending.
+_LONGEST, _LONGEST_NAME = 4000, 240
 # What the end of a name would say, where only the editor knows the language.
 _LANGUAGES = {
     PYTHON: ".py",
@@ -66,20 +69,22 @@ class Documents(Workspace):
         version: int | None = None,
         language_id: str | None = None,
     ) -> Document:
-        return Document(
-            doc_uri,
+        made = Document(
+            "untitled:" if path_of(doc_uri) is None else doc_uri,  # pygls takes others for paths
             source,
             version,
             language_id,
             sync_kind=self._sync_kind,
             position_codec=self.position_codec,
         )
+        made.uri = doc_uri
+        return made
 
     @property
     def roots(self) -> list[Path]:
         """The directories that the client has open."""
         uris = [folder.uri for folder in self.folders.values()] or [self.root_uri or ""]
-        return [Path(path) for path in map(to_fs_path, uris) if path]
+        return [path for path in map(path_of, uris) if path]
 
     def open_uris(self) -> list[str]:
         """What is open: texts, and notebooks for their cells."""
@@ -115,11 +120,35 @@ class Documents(Workspace):
 
     def _path(self, uri: str, language: str) -> Path:
         """The path of a file, or the one that a text which is none would have."""
-        if (path := to_fs_path(uri)) is not None:
-            return _named(Path(path), language)
-        name = Path(urlparse(uri)[2]).name or "untitled"
+        if (path := path_of(uri)) is not None:
+            return _named(path, language)
         root = self.roots[0] if self.roots else Path.cwd()
-        return _named(root / name, language)
+        try:
+            named = root / (Path(urlparse(uri)[2]).name or "untitled")
+        except ValueError:
+            named = root / "untitled"
+        return _named(named if _can_be(named) else root / "untitled", language)
+
+
+def path_of(uri: str) -> Path | None:
+    """The path of a file; None where a URI is of something else, or of what no file system can hold."""
+    try:
+        found = to_fs_path(uri)
+    except ValueError:
+        return None
+    path = Path(found) if found else None
+    return path if path is not None and _can_be(path) else None
+
+
+def _can_be(path: Path) -> bool:
+    """Whether there can be a file with a path."""
+    try:
+        data = os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return (
+        b"\0" not in data and len(data) < _LONGEST and all(len(part) < _LONGEST_NAME for part in path.parts)
+    )
 
 
 def _named(path: Path, language: str) -> Path:
@@ -155,7 +184,7 @@ class Snapshot(Struct, frozen=True):
     @property
     def is_file(self) -> bool:
         """Whether it has a place in the file system."""
-        return to_fs_path(self.uri) is not None
+        return path_of(self.uri) is not None
 
     def has_kind(self, *, embedded: bool) -> bool:
         """Whether it is of a kind that is checked, by its name or its language."""

@@ -167,7 +167,7 @@ def made_server() -> Server:
             action.edit = edits.workspace_edit(changes, versioned=server.knows_versions) if changes else None
             return action
 
-        return await server.schedule.do(work)
+        return await server.schedule.do(checked, work)
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(params: types.CodeAction) -> types.CodeAction:
@@ -179,7 +179,7 @@ def made_server() -> Server:
             raise JsonRpcContentModified("the document has changed")
         checked = known[1]
         try:
-            changes = await server.schedule.do(lambda: actions.carried_out(checked, order))
+            changes = await server.schedule.do(checked, lambda: actions.carried_out(checked, order))
         except SourceError as error:
             server.window_show_message(
                 types.ShowMessageParams(types.MessageType.Warning, f"{params.title}: {error.reason}")
@@ -196,7 +196,7 @@ def made_server() -> Server:
             return None
         checked = known[1]
         return await server.schedule.do(
-            lambda: hover(checked, uri, params.position, markdown=server.shows_markdown)
+            checked, lambda: hover(checked, uri, params.position, markdown=server.shows_markdown)
         )
 
     @server.command(actions.COMMAND)
@@ -208,7 +208,7 @@ def made_server() -> Server:
                 continue
             checked = known[1]
             order = actions.Order(actions.FIX_ALL, owner, 0, list(known[0]))
-            changes = await server.schedule.do(partial(actions.carried_out, checked, order))
+            changes = await server.schedule.do(checked, partial(actions.carried_out, checked, order))
             if changes:
                 await server.apply(checked, changes, "torchmigrate: Apply all fixes")
 

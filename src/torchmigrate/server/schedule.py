@@ -16,9 +16,23 @@ from torchmigrate.server.options import Options
 from torchmigrate.server.worker import LATER, SOON, Worker
 
 T = TypeVar("T")
+LARGE = 100_000  # characters of a document that has others wait for at most a fraction of a second
 QUIET = 0.01  # seconds without a change after which a document is checked, where nobody has asked for it
 
 Stamp = tuple[int, int]  # how often everything, and how often the document, has changed
+
+
+class _Lane:
+    """A thread with what it knows of projects."""
+
+    def __init__(self) -> None:
+        self.worker = Worker()
+        self._checker: tuple[int, Checker] | None = None  # of which age; for the thread alone
+
+    def checker(self, age: int, options: Options, roots: Sequence[Path]) -> Checker:
+        if self._checker is None or self._checker[0] != age:
+            self._checker = age, Checker(options, roots)
+        return self._checker[1]
 
 
 class Schedule:
@@ -32,7 +46,7 @@ class Schedule:
 
     def __init__(self, snapshot: Callable[[str], Snapshot | None]) -> None:
         self.snapshot = snapshot
-        self.worker = Worker()
+        self._lanes = _Lane(), _Lane()  # for most documents, and for large ones, which may take long
         self.options = Options()
         self.roots: Sequence[Path] = ()
         self.codec = PositionCodec()
@@ -40,7 +54,6 @@ class Schedule:
         self._changes: dict[str, int] = {}
         self._known: dict[str, tuple[Stamp, Checked]] = {}
         self._under_way: dict[str, tuple[Stamp, asyncio.Task[Checked]]] = {}
-        self._checker: tuple[int, Checker] | None = None  # of which age; for the thread alone
 
     def stamp(self, uri: str) -> Stamp:
         """What changes when a document, or anything that counts for all, has changed."""
@@ -77,20 +90,24 @@ class Schedule:
             if stamp == self.stamp(uri):
                 return None if checked is None else (stamp, checked)
 
-    async def do(self, job: Callable[[], T]) -> T:
+    async def do(self, checked: Checked, job: Callable[[], T]) -> T:
         """Work with what was found, in the thread that has found it."""
-        return await self.worker.do(job)
+        return await self._lane(checked.snapshot).worker.do(job)
+
+    def _lane(self, snapshot: Snapshot) -> _Lane:
+        return self._lanes[sum(len(part.text) for part in snapshot.parts) > LARGE]
 
     async def warm_up(self) -> None:
         """Load what the first check needs."""
         age, options, roots = self._age, self.options, list(self.roots)
+        lane = self._lanes[0]
 
         def load() -> None:
-            self._checker_of(age, options, roots).warm_up()
+            lane.checker(age, options, roots).warm_up()
             gc.collect()
             gc.freeze()  # what is loaded is never garbage: nobody is to wait until that is looked through
 
-        await self.worker.do(load, LATER)
+        await lane.worker.do(load, LATER)
 
     async def _checked(self, uri: str, urgency: int) -> Checked | None:
         stamp = self.stamp(uri)
@@ -110,24 +127,20 @@ class Schedule:
 
     async def _check(self, uri: str, stamp: Stamp, snapshot: Snapshot, urgency: int) -> Checked:
         options, roots, codec = self.options, list(self.roots), self.codec
+        lane = self._lane(snapshot)
 
         def check() -> Checked:
             if stamp != self.stamp(uri):  # it has changed while others were checked
                 return Checked(snapshot, codec)
-            checked = self._checker_of(stamp[0], options, roots).check(snapshot, codec)
+            checked = lane.checker(stamp[0], options, roots).check(snapshot, codec)
             _ = checked.placed  # worked out here
             return checked
 
-        checked = await self.worker.do(check, urgency)
+        checked = await lane.worker.do(check, urgency)
         if stamp == self.stamp(uri):
             self._known[uri] = stamp, checked
             self._under_way.pop(uri, None)
         return checked
-
-    def _checker_of(self, age: int, options: Options, roots: Sequence[Path]) -> Checker:
-        if self._checker is None or self._checker[0] != age:
-            self._checker = age, Checker(options, roots)
-        return self._checker[1]
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

@@ -19,7 +19,10 @@ _LISTS = (".txt", ".in")  # of requirements, and what they name
 
 def is_relevant(uri: str) -> bool:
     """Whether something in other files may be found, or not be found, after a file has changed."""
-    path = PurePosixPath(urlparse(uri)[2])
+    try:
+        path = PurePosixPath(urlparse(uri)[2])
+    except ValueError:
+        return False
     return path.name in _NAMES or path.suffix in (*_SUFFIXES, *_LISTS)
 
 

@@ -1,4 +1,4 @@
-"""The thread in which everything is checked, one after the other, so that the client is always heard."""
+"""A thread in which documents are checked, one after the other, so that the client is always heard."""
 
 from __future__ import annotations
 
