@@ -38,6 +38,8 @@ _REQUIREMENT = pattern(
     re.IGNORECASE,
 )
 _LINE = pattern(r"^[ \t]*", re.MULTILINE)
+# Also on the line of a key, of setup.cfg and tox.ini.
+_INI_LINE = pattern(r"^[ \t]*(?:\w+[ \t]*=(?!=)[ \t]*)?", re.MULTILINE)
 _ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?(?:[\w-]+::)?", re.MULTILINE)
 # As conda writes it, too: the version behind a blank.
 _CONDA_ITEM = pattern(
@@ -47,8 +49,11 @@ _CONDA_ITEM = pattern(
 )
 _QUOTE = pattern(r"[\"']")
 _POETRY = pattern(
-    r"^(?P<name>torch|torchvision|torchaudio|torchtext|torchdata)[ \t]*=[ \t]*"
-    r"(?:\{[^}\n]{0,200}?version[ \t]*=[ \t]*)?[\"'](?P<spec>[\^~]?[=<>!~]{0,2}[ \t]*\d[\w.*+-]*)[\"']",
+    r"^(?:(?P<name>torch|torchvision|torchaudio|torchtext|torchdata)[ \t]*=[ \t]*"
+    r"(?:\{[^}\n]{0,200}?version[ \t]*=[ \t]*)?"
+    r"|\[tool\.poetry\.[\w.-]+\.(?P<table>torch|torchvision|torchaudio|torchtext|torchdata)\]"
+    r"[ \t]*\r?\n(?:[^\[\n][^\n]*\n){0,9}?version[ \t]*=[ \t]*)"
+    rf"[\"'](?P<spec>[\^~]?[ \t]*\d[\w.*+-]*|{_CLAUSE}(?:[ \t]*,[ \t]*{_CLAUSE}){{0,9}})[\"']",
     re.MULTILINE,
 )
 _PYTHON_ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?python[ \t]*={1,2}[ \t]*(\d+\.\d+)", re.MULTILINE)
@@ -154,7 +159,8 @@ def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Gro
         if kind == INI and "install_requires" not in text and "deps" not in text:
             return
         index = _INDEX.search(text) is not None
-        yield _whole(_found(text, _LINE, hashes=True, index=index))
+        line = _INI_LINE if kind == INI else _LINE
+        yield _whole(_found(text, line, hashes=True, index=index))
     elif kind in (TOML, SETUP):
         found = [pin for pin in _found(text, _QUOTE) if not _in_comment(text, pin.first)]
         if kind == TOML and ("poetry" in text or "[packages]" in text):
@@ -198,7 +204,11 @@ def _pin(found: re.Match[str]) -> Pin:
 
 def _of_poetry(text: str) -> Iterator[Pin]:
     for found in _POETRY.finditer(text):
-        yield _pin(found)
+        spec, place = found["spec"], found.span("spec")
+        if found["table"]:
+            yield Pin(found["table"], spec, f"{found['table']} {spec}", place[0], *place)
+        else:
+            yield _pin(found)
 
 
 def _of_command(text: str, command: Command) -> Iterator[Pin]:

@@ -12,7 +12,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
 from torchmigrate.source.other import INI, SETUP, TOML
 from torchmigrate.texts.file import TextFile
-from torchmigrate.versions.releases import OLDEST_PYTHONS, Version, parse_version, show_version
+from torchmigrate.versions.releases import OLDEST_PYTHONS, PYTHONS, Version, parse_version, show_version
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -25,7 +25,8 @@ _REQUIRED = {
 _POETRY = pattern(
     r"^\[tool\.poetry\.dependencies\][^\[]*?^python[ \t]*=[ \t]*[\"'](?P<spec>[^\"'\n]+)[\"']", re.MULTILINE
 )
-_LOWER = pattern(r"(?:>=?|~=|\^)[ \t]*(\d+(?:\.\d+)*)")
+_LOWER = pattern(r"(?P<operator>>=?|~=|\^)[ \t]*(?P<python>\d+(?:\.\d+)*)")
+_EXCLUDED = pattern(r"!=[ \t]*(?P<python>\d+(?:\.\d+)*)(?:\.\*)?")
 # A line of its own, in a list of strings or in a value of several lines.
 _CLASSIFIER = pattern(
     r"^[ \t]*(?P<quote>[\"']?)(?P<name>Programming Language :: Python :: (?P<python>\d+(?:\.\d+)?))"
@@ -49,16 +50,13 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
         if not allowed or allowed[0] >= oldest:
             continue
         values = {"name": found["spec"].strip(), "python": show_version(oldest)}
-        lower = _LOWER.findall(found["spec"])
         fix, why = None, ""
         if allowed[-1] < oldest:
             why = "it excludes newer Pythons"
-        elif len(lower) != 1:
-            why = "it is not a single lower bound"
+        elif "||" in found["spec"]:
+            why = "it is a choice of several ranges"
         else:
-            place = _LOWER.search(text, found.start("spec"))
-            assert place is not None, "found in the specification"
-            edit = replaced(place.start(1), place.end(1), show_version(oldest))
+            edit = replaced(*found.span("spec"), _raised(found["spec"], oldest))
             fix = file.fix(rule, f"Raise to Python {show_version(oldest)}", [edit])
         yield file.finding(
             rule,
@@ -68,19 +66,45 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
             values=values,
             blocked_by=because(why) if why else (),
         )
-    yield from _classified(rule, file, oldest)
+    upper = _minors(required[0]["spec"])[-1:] if required else []
+    yield from _classified(rule, file, oldest, upper[0] if upper else (3, _MINORS))
 
 
-def _classified(rule: Rule, file: TextFile, oldest: Version) -> Iterator[Finding | None]:
-    """A finding for each classifier of a Python that is too old; all of them go together."""
+def _raised(spec: str, oldest: Version) -> str:
+    """What is required of Python, with a new lower bound, and without exclusions of what is below it."""
+    bound, others, blank = f">={show_version(oldest)}", [], ""
+    for clause in spec.split(","):
+        blank = " " if clause.startswith(" ") else blank
+        lower, excluded = _LOWER.fullmatch(clause.strip()), _EXCLUDED.fullmatch(clause.strip())
+        if lower is not None:
+            if lower["operator"] in ("~=", "^"):
+                bound = f"{lower['operator']}{show_version(oldest)}"
+        elif excluded is None or _release(excluded["python"])[:2] >= oldest:
+            others.append(clause.strip())
+    return f",{blank}".join([bound, *others])
+
+
+def _classified(rule: Rule, file: TextFile, oldest: Version, newest: Version) -> Iterator[Finding | None]:
+    """A finding for each classifier of a Python that is too old; all of them go together.
+
+    Where none of a release of Python is left, those that have wheels of the target come in their place.
+    newest: the last Python that the project allows.
+    """
     found = [(each, _release(each["python"])) for each in _CLASSIFIER.finditer(file.source.text)]
     old = [(each, python) for each, python in found if python < oldest[: len(python)]]
     if not old:
         return
     edits: list[Edit] = [replaced(each.start(), each.end(), "") for each, _ in old]
     if not any(len(python) > 1 and python >= oldest for _, python in found):
-        newest = max(range(len(old)), key=lambda number: old[number][1])
-        edits[newest] = replaced(*old[newest][0].span("python"), show_version(oldest))
+        target = parse_version(file.versions.target)
+        wheels = [
+            python for python, torch in PYTHONS.items() if torch <= target and oldest <= python <= newest
+        ]
+        last = max(range(len(old)), key=lambda number: old[number][1])
+        line, place = old[last][0][0], old[last][0]
+        begin, end = (offset - place.start() for offset in place.span("python"))
+        new = "".join(f"{line[:begin]}{show_version(python)}{line[end:]}" for python in wheels)
+        edits[last] = replaced(*place.span(), new)
     fix = file.fix(rule, f"Raise to Python {show_version(oldest)}", edits)
     for each, _ in old:
         values = {"name": each["name"], "python": show_version(oldest)}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Edit, Finding, Fix, because
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
-from torchmigrate.source.other import DOCKER, MARKDOWN
+from torchmigrate.source.other import DOCKER, MARKDOWN, SETUP
 from torchmigrate.texts.file import TextFile
 from torchmigrate.texts.pins import Group, Pin
 from torchmigrate.versions.releases import (
     ABSENT,
+    COMPANIONS,
     PATCH_RELEASES,
     RELEASES,
     Version,
@@ -26,19 +29,33 @@ from torchmigrate.versions.releases import (
 _IMAGE = pattern(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(pytorch/pytorch:(\d+\.\d+(?:\.\d+)?)\S*)", re.MULTILINE)
 _MADE = pattern(r"^[ \t]*#.*\b(?:auto-?)?generated (?:by|with|from)\b", re.IGNORECASE | re.MULTILINE)
 _OLDEST = pattern(r"\bmin(?:imum|imal)?\b|\boldest\b|\blowest\b", re.IGNORECASE)
+_LOWER = pattern(r">=?(?P<blank>[ \t]*)\d[\w.]*")
+_PUT_TOGETHER = pattern(  # f"torch>={minimum}", "torch==" + version
+    r"[\"'](?P<name>torch(?:vision|audio|text|data)?[ \t]*(?:[=~!<>]=|[<>])[ \t]*(?:\{[\w.]+\})?)[\"',]"
+)
 _CONDA_ENDED = (2, 6)  # the first torch that is not in the channel
 
 
 def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
-    """A finding for every requirement that the target is not among."""
+    """A finding for every requirement that the target is not among.
+
+    Also for each that allows an older release, where the target is the minimum of the project.
+    """
     target = parse_version(file.versions.target)
+    is_minimum = file.versions.minimum is not None and parse_version(file.versions.minimum) == target
     for group in file.pins:
         excluding = [pin for pin in group.pins if not _allows(pin, target)]
-        if not excluding:
+        older = [
+            pin for pin in group.pins if is_minimum and pin not in excluding and _allows_older(pin, target)
+        ]
+        if file.kind == MARKDOWN:
+            older = []
+        if not excluding and not older:
             continue
-        fix, why = _raised(rule, group, excluding, target, file)
-        for pin in excluding:
-            values = {"name": pin.written, "new": _wanted(pin.library, target)}
+        fix, why = _raised(rule, group, [*excluding, *older], target, file)
+        for pin in (*excluding, *older):
+            allows = "also allows releases older than" if pin in older else "excludes"
+            values = {"name": pin.written, "allows": allows, "new": _wanted(pin.library, target)}
             yield file.finding(
                 rule,
                 values["name"],
@@ -46,12 +63,19 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
                 fix=fix,
                 values=values,
                 blocked_by=because(why) if why else (),
-                excluded=_first_excluded(pin, target),
+                excluded=None if pin in older else _first_excluded(pin, target),
+            )
+    if file.kind == SETUP:
+        for found in _PUT_TOGETHER.finditer(file.source.text):
+            values = {"name": found["name"], "allows": "may exclude", "new": _wanted("torch", target)}
+            put_together = because("the program puts its version together")
+            yield file.finding(
+                rule, values["name"], found.span("name"), values=values, blocked_by=put_together
             )
     if file.kind == DOCKER:
         for found in _IMAGE.finditer(file.source.text):
             if parse_version(found[2]) < target:
-                values = {"name": found[1], "new": _wanted("torch", target)}
+                values = {"name": found[1], "allows": "excludes", "new": _wanted("torch", target)}
                 why = "its tag also names the CUDA and cuDNN releases"
                 after = next(each for each in RELEASES if each > parse_version(found[2])[:2])
                 yield file.finding(
@@ -68,6 +92,22 @@ def _allows(pin: Pin, target: Version) -> bool:
     if pin.versions is None:
         return True
     return companion(pin.library, target) == ABSENT or pin.goes_with(target)
+
+
+def _allows_older(pin: Pin, target: Version) -> bool:
+    """Whether a requirement has a lower bound that allows a release before those that go with the target."""
+    wanted = companion(pin.library, target)
+    if wanted == ABSENT or pin.exact is not None or not _LOWER.search(pin.spec):
+        return False
+    return any(pin.allows_minor(each) for each in _releases(pin.library) if each < wanted[:2])
+
+
+def _releases(library: str) -> Iterable[Version]:
+    return (
+        RELEASES
+        if library == "torch"
+        else {each[:2] for each in COMPANIONS[library].values() if each != ABSENT}
+    )
 
 
 def _first_excluded(pin: Pin, target: Version) -> str:
@@ -113,7 +153,7 @@ def _raised(
         if companion(pin.library, target) == ABSENT or (pin.library == "torchtext" and target > (2, 3)):
             return None, f"{pin.library} has no release for torch {show_version(target)}"
     for pin in pins:
-        spec = _spec(pin, target)
+        spec = _spec(pin, target, is_minimum=file.versions.minimum == file.versions.target)
         if spec is None:
             return None, f"`{pin.spec}` is not a single release or a single upper bound"
         edits.append(replaced(pin.start, pin.end, spec))
@@ -125,8 +165,11 @@ def _line(text: str, offset: int) -> str:
     return text[text.rfind("\n", 0, offset) + 1 : offset]
 
 
-def _spec(pin: Pin, target: Version) -> str | None:
-    """The versions of a pin with the target in the place of the old release."""
+def _spec(pin: Pin, target: Version, *, is_minimum: bool) -> str | None:
+    """The versions of a pin with the target in the place of the old release.
+
+    is_minimum: a lower bound is raised as well.
+    """
     wanted = companion(pin.library, target)
     exact = pin.exact
     if exact is not None:
@@ -141,6 +184,15 @@ def _spec(pin: Pin, target: Version) -> str | None:
             return f"{head}{show_version(patch)}"
         # The wheels of the companion say which patch release goes with which torch.
         return f"{head}{show_version(wanted)}.{'0' if operator in ('^', '~', '~=') else '*'}"
+    lower = [*_LOWER.finditer(pin.spec)]
+    if is_minimum and lower:
+        bound = f">={lower[0]['blank']}{show_version(wanted[:2])}"
+        others = [clause for clause in pin.spec.split(",") if not re.match(r"[ \t]*(?:>|!=)", clause)]
+        spec = ",".join([bound, *others])
+        if _allows(replace(pin, spec=spec), target):
+            return spec
+        upper = [*re.finditer(r"<=?[ \t]*\d[\w.]*", spec)]
+        return f"{spec[: upper[0].start()]}<{wanted[0]}.{wanted[1] + 1}" if len(upper) == 1 else None
     upper = [*re.finditer(r"<=?[ \t]*\d[\w.]*", pin.spec)]
     if len(upper) != 1 or "==" in pin.spec or "!=" in pin.spec:
         return None
