@@ -388,3 +388,42 @@ def test_a_plan_lists_what_torch_warned_of_where_nothing_is_found(project: Proje
             project.write("lib.py", WARNS + "z = 1\n")  # what was recorded is of another text
         assert json.loads(planned("json", *options))["warned"] == []
         assert "WARNED" not in planned("table", *options) and "Warned" not in planned("html", *options)
+
+
+SOLVED = """\
+    import torch
+
+    def solved(b, lu):
+        return b.btrisolve(*lu)
+
+    def called(b, LU, pivots):
+        return torch.btrisolve(b + b, LU, pivots)
+    """
+
+
+@pytest.mark.parametrize(
+    ("ranks", "first", "second"),
+    [
+        (
+            [2],
+            "lu_solve(*lu, b.unsqueeze(-1)).squeeze(-1)",
+            "lu_solve(LU, pivots, (b + b).unsqueeze(-1)).squeeze(-1)",
+        ),
+        ([3], "lu_solve(*lu, b)", "lu_solve(LU, pivots, b + b)"),
+        ([2, 3], "lu_solve(*lu, b)", "lu_solve(LU, pivots, b + b)"),  # as without evidence
+        ([], "lu_solve(*lu, b)", "lu_solve(LU, pivots, b + b)"),
+    ],
+)
+def test_the_recorded_rank_chooses_the_fix(
+    project: Project, ranks: list[int], first: str, second: str
+) -> None:
+    kinds = [f"tensor:float32:{rank}:strided" for rank in ranks]
+    text = dedent(SOLVED)
+    project.write("lib.py", text)
+    lines = text.splitlines()
+    at = lines[3].index("btrisolve") + 1, lines[6].index("btrisolve") + 1
+    places = {f"4:{at[0]} btrisolve": {"receiver": kinds}, f"7:{at[1]} btrisolve": {"0": kinds}}
+    write_evidence(project, "lib.py", places if ranks else {})
+    project.run("check", "--fix", "--unsafe-fixes")
+    new = (project.path / "lib.py").read_text()
+    assert first in new and second in new
