@@ -49,7 +49,7 @@ def places(text: str, *, by_tokens: bool) -> list[tuple[str, int, int, str, str]
 
 
 def test_columns_without_ends_of_expressions() -> None:
-    """As on Python 3.7, where they come from the tokens."""
+    """As before Python 3.8, where they come from the tokens."""
     found = places(CODE, by_tokens=False)
     assert all(text == name for text, _, _, name, _ in found)
     assert len({place[1:3] for place in found if place[4] == "receiver"}) == 24
@@ -58,7 +58,7 @@ def test_columns_without_ends_of_expressions() -> None:
 
 @pytest.mark.parametrize("name", ["sitecustomize.py", "run_script.py", "torchmigrate_recorder.py"])
 def test_old_pythons_can_read_it(name: str) -> None:
-    ast.parse((INJECTED / name).read_text(encoding="utf-8"), feature_version=(3, 7))
+    ast.parse((INJECTED / name).read_text(encoding="utf-8"), feature_version=(3, 6))
 
 
 def test_annotations_and_patterns_stay_as_they_are() -> None:

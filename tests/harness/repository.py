@@ -71,9 +71,15 @@ class Repository:
         self, *more: str, code: int = 0, own: bool = False, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Upgrade; the checkout is as it was, and no traceback reaches the user."""
+        return self.run(self.arguments(*more, own=own), code=code, **variables)
+
+    def run(
+        self, arguments: list[str], *, code: int = 0, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The same with a whole command line."""
         before = self.state if (self.path / ".git").exists() else ()
         done = subprocess.run(
-            self.arguments(*more, own=own),
+            arguments,
             cwd=self.path.parent,
             env=environment(**variables),
             capture_output=True,

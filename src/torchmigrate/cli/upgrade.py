@@ -8,7 +8,7 @@ import click
 
 from torchmigrate.report.console import Console
 from torchmigrate.report.style import Style
-from torchmigrate.upgrade.model import Report, UpgradeError, broken
+from torchmigrate.upgrade.model import Report, UpgradeError
 from torchmigrate.upgrade.processes import OutOfTime
 from torchmigrate.upgrade.upgrade import Request, Upgrade
 
@@ -44,7 +44,7 @@ def run_upgrade(request: Request, console: Console, output_format: str) -> int:
     console.note(f"Reports: {directory}/report.md, report.html, report.json")
     if report.applied:
         console.note(_how_to_take(upgrade))
-    return FAILING if report.after.bad or broken(report.before, report.after) else DONE
+    return FAILING if report.bad or report.broken else DONE
 
 
 def dry_run(request: Request, console: Console) -> int:

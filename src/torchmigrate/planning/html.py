@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from torchmigrate.planning.compute import headline
 from torchmigrate.planning.groups import (
@@ -40,7 +39,7 @@ def as_html(plan: Plan, links: Links) -> str:
         TEMPLATES / "plan.html.jinja",
         style=style,
         script=script,
-        filters={"version": _version, "code": _code, "breakable": _breakable},
+        filters={"version": _version, "breakable": _breakable},
         plan=plan,
         headline=headline(plan),
         effects=EFFECTS,
@@ -69,15 +68,6 @@ def as_html(plan: Plan, links: Links) -> str:
 
 def _version(release: Version | None) -> str:
     return "" if release is None else show_version(release)
-
-
-def _code(text: str) -> Markup:
-    """Text in which what stands between backticks is code."""
-    parts = re.split(r"`([^`]+)`", text)
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
-        for number, part in enumerate(parts)
-    )
 
 
 def _breakable(path: str) -> Markup:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 
 def web_page(
@@ -26,7 +27,7 @@ def web_page(
     Args:
         style, script: what the template writes as `style` and `script`; `style_hash` and `script_hash` are
             what the page's own policy calls them.
-        filters: of the template, by name.
+        filters: of the template, by name; `code` is always there.
         finalize: what becomes of each value before it is written.
         values: what else the template knows by name.
     """
@@ -39,13 +40,22 @@ def web_page(
         keep_trailing_newline=True,
         finalize=finalize,
     )
-    environment.filters |= filters
+    environment.filters |= {"code": _code, **filters}
     return environment.get_template(template.name).render(
         style=Markup(style),
         script=Markup(script),
         style_hash=_policy_hash(style),
         script_hash=_policy_hash(script),
         **values,
+    )
+
+
+def _code(text: str) -> Markup:
+    """Text in which what stands between backticks is code."""
+    parts = re.split(r"`([^`]+)`", text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
     )
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,6 +105,12 @@ class Places:
         """Whether a finding is about a line."""
         return (path, line) in self._by_line
 
+    def unfixed(self, codes: Container[str]) -> Iterator[tuple[str, int, Finding]]:
+        """The findings of some rules that have no fix, with their paths and lines."""
+        for path, row, finding, _ in self._found:
+            if finding.code in codes and finding.fix is None:
+                yield path, row, finding
+
     def in_files(self, frames: Sequence[Frame]) -> list[tuple[str, Finding]]:
         """The changes of behavior in the files of a traceback, with their paths."""
         paths = {frame.path for frame in frames}
@@ -196,9 +202,7 @@ def _cause(
     if finding is not None:
         return f"{finding.code}: {finding.message}", True
     if written is not None:
-        return (
-            f"possibly about torch: a fix changed this line, and it now behaves differently: {written.title}"
-        ), True
+        return (f"possibly about torch: a fix changed this line: {written.title}"), True
     for words, what in _SAID.items():
         if words in result.message:
             return what, True

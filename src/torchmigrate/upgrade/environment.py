@@ -29,8 +29,13 @@ try:
 except Exception as error:
     print(json.dumps({"python": sys.version_info[:3], "error": "%s: %s" % (type(error).__name__, error)}))
 else:
-    print(json.dumps({"python": sys.version_info[:3], "torch": str(version)}))
+    print(json.dumps({"python": sys.version_info[:3], "torch": str(version), "prefix": sys.prefix}))
 """
+_HAS_PYTEST = "import importlib.util, json; print(json.dumps(importlib.util.find_spec('pytest') is not None))"
+# As the program `pytest` does, without the directory that it is run in.
+_RUN_PYTEST = "import sys; sys.path[:] = filter(None, sys.path); import pytest; sys.exit(pytest.main())"
+_PYTHON = pattern(r"python(?:\d+(?:\.\d+)*)?(?:\.exe)?")
+_PYTEST = pattern(r"(?:pytest|py\.test)(?:-3)?(?:\.exe)?")
 _REQUIRES = """
 import json, sys
 from importlib import metadata
@@ -77,6 +82,7 @@ class Environment:
     Attributes:
         directory: of the environment.
         python, torch: their releases, as they say it: "3.11.7", "2.13.0+cpu".
+        prefix: `sys.prefix` of its Python.
         left_out: what could not be installed, with the reason; notes: what was installed otherwise.
     """
 
@@ -84,6 +90,7 @@ class Environment:
         self.directory = directory
         self.python = ""
         self.torch = ""
+        self.prefix = ""
         self.left_out: dict[str, str] = {}
         self.notes: list[str] = []
 
@@ -108,10 +115,30 @@ class Environment:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
 
-    def found(self, words: Sequence[str]) -> list[str]:
-        """A command with the program of the environment, if it has one of that name."""
-        here = shutil.which(words[0], path=str(self.binaries))
-        return [here or words[0], *words[1:]]
+    def found(self, words: Sequence[str], project: Path) -> list[str]:
+        """A command with the programs of the environment.
+
+        `python` and `pytest` are always those of its Python, whatever is on PATH.
+        """
+        first = _program(words)
+        name, rest = words[first], words[first + 1 :]
+        if _PYTHON.fullmatch(name):
+            return [*words[:first], str(self.interpreter), *rest]
+        if _PYTEST.fullmatch(name):
+            run = ["-c", _RUN_PYTEST] if _hides_python(project) else ["-m", "pytest"]
+            return [*words[:first], str(self.interpreter), *run, *rest]
+        here = shutil.which(name, path=str(self.binaries))
+        return [*words[:first], here or name, *rest]
+
+    def check_pytest(self, words: Sequence[str]) -> None:
+        """Raise UpgradeError where a command runs pytest, and the environment does not have it."""
+        first = _program(words)
+        by_python = _PYTHON.fullmatch(words[first]) and list(words[first + 1 : first + 3]) == ["-m", "pytest"]
+        if (by_python or _PYTEST.fullmatch(words[first])) and self.ask(_HAS_PYTEST) is not True:
+            raise UpgradeError(
+                f"{self.directory}: pytest is not installed in this environment; "
+                f"install it: {self.interpreter} -m pip install pytest"
+            )
 
     def ask(self, code: str, *arguments: str) -> Any:
         """What a piece of Python prints as JSON; None: it fails."""
@@ -134,7 +161,7 @@ class Environment:
         if said is None:
             raise UpgradeError(f"{self.directory} is not an environment with a working Python")
         self.python = ".".join(map(str, said["python"]))
-        self.torch = said.get("torch", "")
+        self.torch, self.prefix = said.get("torch", ""), said.get("prefix", "")
         return None if self.torch else str(said["error"])
 
 
@@ -344,6 +371,13 @@ class _Maker:
             clock=self.clock,
             environment=environment,
         )
+
+
+def _program(words: Sequence[str]) -> int:
+    """The place of the program in a command: after `env NAME=value`."""
+    if words[0] != "env":
+        return 0
+    return next((number for number, word in enumerate(words[1:], 1) if "=" not in word), 0)
 
 
 def _hides_python(directory: Path) -> bool:

@@ -79,7 +79,7 @@ class Fixer:
         unsafe: unsafe fixes are made, too.
         tools: others that are asked for.
         guessed: what rules that only guess say of these files is fixed, too: paths by the code of the rule.
-        only: codes and paths; nothing else is fixed. None: everything is.
+        only: codes and paths; nothing else is fixed. None: everything is. without: codes that are not fixed.
     """
 
     def __init__(
@@ -94,6 +94,7 @@ class Fixer:
         tools: Sequence[Tool] = (),
         guessed: Mapping[str, Collection[str]] | None = None,
         only: tuple[Collection[str], Collection[str]] | None = None,
+        without: Collection[str] = (),
     ) -> None:
         self.space = space
         self.target = show_version(target)
@@ -104,6 +105,7 @@ class Fixer:
         self.tools = tools
         self.guessed = guessed or {}
         self.only = only
+        self.without = without
         self._written_for = self._oldest()
         self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
 
@@ -140,10 +142,18 @@ class Fixer:
     @property
     def decided_by_runs(self) -> frozenset[str]:
         """The codes of the rules of which only a recording says which fix is right."""
+        return self._with_conditions("dimensions", "other-shape")
+
+    @property
+    def decided_by_rank(self) -> frozenset[str]:
+        """Those of them that need the number of dimensions of an argument."""
+        return self._with_conditions("dimensions")
+
+    def _with_conditions(self, *kinds: str) -> frozenset[str]:
         return frozenset(
             rule.code
             for rule in self._catalogue.rules
-            if any(each.kind == "other-shape" for case in rule.cases for each in case.when.values())
+            if any(each.kind in kinds for case in rule.cases for each in case.when.values())
         )
 
     def look(self, *, guessing: bool = False) -> Looked:
@@ -186,6 +196,7 @@ class Fixer:
         codes: defaultdict[str, set[str]] = defaultdict(set)
         paths: defaultdict[str, dict[str, None]] = defaultdict(dict)
         titles: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        symbols: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for path, findings in found.items():
             for finding in findings:
                 fix = finding.fix
@@ -195,9 +206,11 @@ class Fixer:
                 codes[key] |= {finding.code, fix.code or finding.code}
                 paths[key][path] = None
                 titles[key][fix.title] += 1
+                if finding.symbol:
+                    symbols[key][finding.symbol] += 1
                 worst[key] = max(worst[key], finding.severity)
         order = sorted(codes, key=lambda key: (key != _PINS, key == _NOTEBOOKS, -worst[key], key))
-        return {self._group(key, codes[key], titles[key]): list(paths[key]) for key in order}
+        return {self._group(key, codes[key], titles[key], symbols[key]): list(paths[key]) for key in order}
 
     def _key(self, code: str, path: str) -> str:
         if path.endswith(_NOTEBOOK):
@@ -208,7 +221,7 @@ class Fixer:
         folder = (rule.codemod or "").partition(".")[0] if rule is not None else ""
         return folder if folder and folder != _SMALL else code
 
-    def _group(self, key: str, codes: Iterable[str], titles: Counter[str]) -> Group:
+    def _group(self, key: str, codes: Iterable[str], titles: Counter[str], symbols: Counter[str]) -> Group:
         listed = tuple(sorted(codes))
         shown = ", ".join(listed) if len(listed) < 4 else f"{len(listed)} rules"
         why = []
@@ -221,9 +234,7 @@ class Fixer:
         elif key == _NOTEBOOKS:
             title = f"Move the notebooks to torch {self.target}"
         else:
-            title = titles.most_common(1)[0][0]
-            others = len(titles) - 1
-            title += f" and {others} more" if others else ""
+            title = _title(list(titles), [name for name, _ in symbols.most_common()])
             if len(f"{title} ({shown})") <= _WIDTH:
                 title = f"{title} ({shown})"
         return Group(key, title, "\n\n".join(why[:3]), listed)
@@ -245,6 +256,7 @@ class Fixer:
         asked = [__version__, start, str(self.unsafe), *(tool.key for tool in self.tools)]
         asked += [f"{code} {path}" for code, paths in self.guessed.items() for path in paths]
         asked += [f"only {name}" for names in self.only or () for name in sorted(names)]
+        asked += [f"without {code}" for code in sorted(self.without)]
         key = f"made-{_digest(exclusions, asked, evidence)}"
         made = self.space.recalled(key, list[Applied])
         if made is not None and all(
@@ -296,6 +308,11 @@ class Fixer:
         }
 
     def _allowed(self, found: Mapping[str, list[Finding]]) -> Mapping[str, list[Finding]]:
+        if self.without:
+            found = {
+                path: [each for each in findings if each.code not in self.without]
+                for path, findings in found.items()
+            }
         if self.only is None:
             return found
         codes, paths = self.only
@@ -431,6 +448,23 @@ def with_hunks(old: bytes, hunks: Iterable[Hunk]) -> bytes:
     for hunk in sorted(hunks, key=lambda each: each.start, reverse=True):
         lines[hunk.start : hunk.start + len(hunk.old)] = hunk.new
     return b"".join(lines)
+
+
+def _title(titles: Sequence[str], symbols: Sequence[str]) -> str:
+    """What fixes change: what all of them do, if that has a name, else the old names."""
+    if not symbols or (len(titles) == 1 and "`" in titles[0]):
+        return titles[0]
+    shown = 1
+    while shown < len(symbols) and len(_updated(symbols, shown + 1)) <= _WIDTH:
+        shown += 1
+    return _updated(symbols, shown)
+
+
+def _updated(symbols: Sequence[str], shown: int) -> str:
+    left = len(symbols) - shown
+    return f"Update {', '.join(f'`{name}`' for name in symbols[:shown])}" + (
+        f" and {left} more" if left else ""
+    )
 
 
 def _first_sentences(text: str) -> str:

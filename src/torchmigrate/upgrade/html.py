@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from torchmigrate.report.web_page import web_page
 from torchmigrate.upgrade.model import Outcome, Report
-from torchmigrate.upgrade.terminal import headline, warnings_of
+from torchmigrate.upgrade.terminal import headline, verified_by, warnings_of
 from torchmigrate.versions.releases import show_version
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -36,6 +36,7 @@ def as_html(report: Report) -> str:
         report=report,
         target=show_version(report.target),
         headline=headline(report),
+        verified=verified_by(report),
         outcomes=[outcome for outcome in Outcome if any(run.count(outcome) for _, run in runs)],
         runs=runs,
         warnings_of=warnings_of,

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from torchmigrate.upgrade.model import Outcome, Report, TestRun, broken, mended
+from torchmigrate.upgrade.model import Outcome, Report, TestRun
 from torchmigrate.versions.releases import show_version
 
 VERSION = 1  # of the format
@@ -30,8 +30,8 @@ def as_json(report: Report) -> str:
         "before_old": None if report.before_old is None else _run(report.before_old),
         "before": _run(report.before),
         "after": _run(report.after),
-        "broken": [name for name in broken(report.before, report.after) if name not in report.unstable],
-        "mended": mended(report.before, report.after),
+        "broken": report.broken,
+        "mended": report.mended,
         "unstable": list(report.unstable),
         "applied": [
             {

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchmigrate.planning.markdown import escape
 from torchmigrate.report.summary import plural
 from torchmigrate.upgrade.model import Outcome, Report
-from torchmigrate.upgrade.terminal import headline, warnings_of
+from torchmigrate.upgrade.terminal import headline, verified_by, warnings_of
 from torchmigrate.versions.releases import show_version
 
 _MOST_TESTS = 5
+_MOST_OPEN = 20  # tests that are listed without a click
 
 
 def as_markdown(report: Report) -> str:
@@ -36,9 +37,12 @@ def _lines(report: Report) -> Iterator[str]:
             + f" | {warnings_of(run)} |"
         )
     yield ""
-    yield f"Verified by {report.verified}, on torch {report.torch} and Python {report.python}."
+    yield f"Verified by {verified_by(report)}."
     if report.runs_from:
         yield f"According to the names that it uses, the result runs on torch {report.runs_from} and newer."
+    if report.mended:
+        yield from ("", "## Fixed", "")
+        yield from _listed(report.mended, "test passes", "tests pass")
     if report.applied:
         yield from ("", "## Applied", "")
         for step in report.applied:
@@ -86,6 +90,18 @@ def _lines(report: Report) -> Iterator[str]:
     if rest:
         yield from ("", "## Notes", "")
         yield from (f"- {escape(_line(line))}" for line in rest)
+
+
+def _listed(names: Sequence[str], one: str, many: str) -> Iterator[str]:
+    """A list of tests, which a click opens if it is long."""
+    said = f"{len(names)} {one if len(names) == 1 else many} that did not before"
+    if len(names) > _MOST_OPEN:
+        yield from ("<details>", f"<summary>{said}</summary>", "")
+        yield from (f"- `{name}`" for name in names)
+        yield from ("", "</details>")
+    else:
+        yield from (f"{said}:", "")
+        yield from (f"- `{name}`" for name in names)
 
 
 def _line(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -59,7 +59,8 @@ class TestRun(Struct):
     """What a run of the tests gave.
 
     results: by the id of the test. collected: whether single tests are known; False: the command counts as
-    one. seconds: how long it took. trouble: why the run is not whole, in a line.
+    one. seconds: how long it took. trouble: why the run is not whole, in a line. torch: the release that
+    the tests imported, as their own Python told it.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class TestRun(Struct):
     collected: bool = True
     seconds: float = 0.0
     trouble: str | None = None
+    torch: str | None = None
 
     def count(self, outcome: Outcome) -> int:
         return sum(result.outcome is outcome for result in self.results.values())
@@ -79,6 +81,12 @@ class TestRun(Struct):
     @property
     def passed(self) -> list[str]:
         return [name for name, result in self.results.items() if result.outcome is Outcome.PASSED]
+
+
+def not_passed(run: TestRun, tests: Iterable[str]) -> list[str]:
+    """Those of some tests that did not pass; one that was not run did not."""
+    passed = set(run.passed)
+    return [name for name in tests if name not in passed]
 
 
 def broken(before: TestRun, after: TestRun) -> list[str]:
@@ -203,3 +211,18 @@ class Report(Struct):
     runs_from: str | None = None
     diffs: Mapping[str, str] = field(default_factory=dict)  # commit -> diff
     seconds: float = 0.0
+
+    @property
+    def bad(self) -> list[str]:
+        """The tests that fail in the end, without those that are unstable."""
+        return [name for name in self.after.bad if name not in self.unstable]
+
+    @property
+    def broken(self) -> list[str]:
+        """The tests that passed and do not any more, without those that are unstable."""
+        return [name for name in broken(self.before, self.after) if name not in self.unstable]
+
+    @property
+    def mended(self) -> list[str]:
+        """The tests that pass and did not before, without those that are unstable."""
+        return [name for name in mended(self.before, self.after) if name not in self.unstable]

@@ -12,6 +12,7 @@ from torchmigrate.upgrade.environment import given
 from torchmigrate.upgrade.fixer import Fixer
 from torchmigrate.upgrade.processes import Clock
 from torchmigrate.upgrade.requirements import asked_by, imported_by, of_torch
+from torchmigrate.upgrade.suite import words_of
 from torchmigrate.upgrade.tools import tools_of
 from torchmigrate.upgrade.upgrade import PYTEST, Request
 from torchmigrate.upgrade.workspace import Workspace
@@ -35,8 +36,13 @@ def _lines(request: Request, console: Console) -> Iterator[str]:
     what = "a copy" if space.is_copy else f"a work tree of {space.base[:9]} on the branch {space.branch}"
     yield f"Would work in {space.directory}, with {what}."
     yield from space.notes
+    tested = request.test is not None or smoke.has_tests(files)
+    command = request.test or PYTEST
+    words = words_of(command)
     if request.environment is not None:
         environment = given(request.environment, request.to)
+        if tested:
+            environment.check_pytest(words)
         held = f"torch {environment.torch} and Python {environment.python}"
         yield f"Environment: {request.environment}, with {held}."
     else:
@@ -44,8 +50,8 @@ def _lines(request: Request, console: Console) -> Iterator[str]:
         asked, imported = asked_by(space.project), imported_by(files)
         wanted = ", ".join(of_torch(asked, imported, request.to).values())
         yield f"Environment: a new one, created with {tool}, with {wanted} and the project's requirements."
-    if request.test is not None or smoke.has_tests(files):
-        yield f"Tests: `{request.test or PYTEST}`."
+    if tested:
+        yield f"Tests: `{command}`."
     else:
         yield "Tests: none; the upgrade would import the modules and run the scripts with --help."
     groups = fixer.groups(fixer.look().findings)

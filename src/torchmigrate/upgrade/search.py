@@ -7,11 +7,12 @@ from functools import partial
 from typing import TypeVar
 
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, hunks_of, with_hunks
-from torchmigrate.upgrade.model import Applied, Hunk, Outcome, TakenBack, TestRun
+from torchmigrate.upgrade.model import Applied, Hunk, TakenBack, TestRun, not_passed
 from torchmigrate.upgrade.suite import Suite
 from torchmigrate.upgrade.workspace import Workspace
 
 Item = TypeVar("Item")
+_CONFIRMATIONS = 2  # more runs of tests that a fix seems to break
 
 
 def culprits(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
@@ -39,16 +40,22 @@ class Search:
     Args:
         start: the commit on which the fixes were made.
         exclusions: what is left out so far; it grows.
+        whole: all tests are run each time, because some only pass after others.
     """
 
-    def __init__(self, space: Workspace, suite: Suite, start: str, exclusions: Exclusions) -> None:
+    def __init__(
+        self, space: Workspace, suite: Suite, start: str, exclusions: Exclusions, *, whole: bool = False
+    ) -> None:
         self.space = space
         self.suite = suite
         self.start = start
         self.exclusions = exclusions
+        self.whole = whole
 
-    def take_back(self, made: Sequence[Applied], lost: Collection[str]) -> TakenBack:
+    def take_back(self, made: Sequence[Applied], lost: Collection[str]) -> TakenBack | None:
         """Find the first group with which tests fail, and leave out what it takes for them to pass.
+
+        None: the tests do not fail each time; those that showed this are noted as unstable.
 
         made: all groups, of which the last state fails in all of `lost`, and the start in none.
         """
@@ -61,10 +68,21 @@ class Search:
             else:
                 low = middle
         step, before = made[high - 1], commits[high - 1]
-        run = self.suite.run(commits[high], lost)
-        tests = _not_passed(run, lost)
-        exclusion = self.exclusions.setdefault(step.group.key, Exclusion())
-        places = self._leave_out(exclusion, step, before, tests)
+        run = self._run(commits[high], lost)
+        failing = not_passed(run, lost)
+        tests = failing
+        for attempt in range(1, _CONFIRMATIONS + 1):
+            if tests:
+                tests = not_passed(self._run(commits[high], tests, attempt), tests)
+        if tests:
+            broke = not_passed(self._run(before, tests, 1), tests)
+            tests = [test for test in tests if test not in broke]
+        exclusion = self.exclusions.get(step.group.key, Exclusion())
+        places = self._leave_out(exclusion, step, before, tests) if tests else None
+        if places is None:
+            self.suite.unstable.update(failing or lost)
+            return None
+        self.exclusions[step.group.key] = exclusion
         message = next(
             (run.results[test].message for test in tests if test in run.results), "the test was not collected"
         )
@@ -72,8 +90,8 @@ class Search:
 
     def _leave_out(
         self, exclusion: Exclusion, step: Applied, before: str, tests: Sequence[str]
-    ) -> tuple[tuple[str, int], ...]:
-        """Add to what is left out of a group; the places."""
+    ) -> tuple[tuple[str, int], ...] | None:
+        """Add to what is left out of a group; the places. None: the tests pass with all of the group."""
         git = self.space.git
         old = {path: git.run_bytes("show", f"{before}:{path}") for path in step.paths}
         new = {path: git.run_bytes("show", f"{step.commit}:{path}") for path in step.paths}
@@ -82,6 +100,8 @@ class Search:
             return bool(self._bad(self._commit_of(before, contents), tests))
 
         files = culprits(step.paths, lambda some: fails({path: new[path] for path in some}))
+        if not files:
+            return None
         others = {path: new[path] for path in step.paths if path not in files}
         lines: dict[str, list[Hunk]] = {}
         kept = dict(others)
@@ -93,7 +113,7 @@ class Search:
             if len(wrong) < len(hunks):
                 lines[path] = wrong
                 kept[path] = with_hunks(old[path], [hunk for hunk in hunks if hunk not in wrong])
-        if not files or fails(kept):
+        if fails(kept):
             exclusion.whole = True
             return tuple((path, 0) for path in step.paths)
         for path in files:
@@ -126,11 +146,7 @@ class Search:
         return self.space.git.commit("To be tested")
 
     def _bad(self, commit: str, tests: Collection[str]) -> list[str]:
-        return _not_passed(self.suite.run(commit, tests), tests)
+        return not_passed(self._run(commit, tests), tests)
 
-
-def _not_passed(run: TestRun, tests: Collection[str]) -> list[str]:
-    """Those of some tests that did not pass; one that was not run did not."""
-    return [
-        name for name in tests if name not in run.results or run.results[name].outcome is not Outcome.PASSED
-    ]
+    def _run(self, commit: str, tests: Collection[str], attempt: int = 0) -> TestRun:
+        return self.suite.run(commit, None if self.whole else tests, attempt=attempt)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import signal
 import time
@@ -19,18 +20,36 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from torchmigrate.evidence.recording import Recording, begin
+from torchmigrate.evidence.recording import INJECTED, Recording, begin
 from torchmigrate.files.reading import UnreadableError
+from torchmigrate.patterns import pattern
 from torchmigrate.upgrade.environment import Environment
 from torchmigrate.upgrade.model import Frame, Outcome, Result, TestRun, UpgradeError, Warned
 from torchmigrate.upgrade.processes import Clock, run, size_of, tail
 from torchmigrate.upgrade.workspace import Workspace
+from torchmigrate.versions.releases import parse_version
 
 COMMAND = "the test command"
 _STARTS = 25  # how often a run is begun anew after a test that hung or crashed
 _COLLECTING = 600.0  # seconds without a sign of life while no test runs
 _OBSERVING = Path(__file__).with_name("observing")  # on the path of the environment
 _BY_CPP = "Triggered internally at"  # the end of what the compiled part of torch warns
+_MOST_OUTPUT = 200_000  # bytes of the end of an output that is searched for errors
+_MOST_SAID = 300  # characters of a line of it
+_BUILTINS = frozenset(["cd", "source", ".", "export", "set", "unset", "alias", "ulimit"])
+_ESCAPE = pattern(r"\x1b\[[0-9;]*[A-Za-z]")
+# The lines that say what went wrong: the first kind that there is, and of this the last one.
+_TELLING = (
+    pattern(r"E   (?P<said>\S.*)"),  # of pytest, of an error in a file of tests or in a conftest.py
+    pattern(r"(?:\S.*: )?error: (?P<said>\S.*)"),  # of argparse, of a compiler
+    pattern(r"ERROR:? (?!usage:)(?P<said>\S.*)"),  # of pytest
+    pattern(r"(?P<said>(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?)\Z"),  # of Python
+    pattern(r"(?P<said>\S+: No module named .+)"),
+)
+_FRAME = pattern(
+    r"^ *File \"(?P<path>[^\"\n]+)\", line (?P<line>\d+)|^(?P<file>[^\s:][^:\n]*\.py):(?P<row>\d+): ",
+    re.MULTILINE,
+)
 _LIBRARIES = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
 
 
@@ -41,6 +60,9 @@ class Suite:
         command: as it is typed; it is run without a shell, in the project's directory.
         limit: seconds that a single test may take.
         name: of the environment, in records.
+
+    Attributes:
+        unstable: the tests that gave different outcomes for the same code.
     """
 
     def __init__(
@@ -59,27 +81,30 @@ class Suite:
         self.limit = limit
         self.name = name
         self._recording: Recording | None = None
-        try:
-            self.words = shlex.split(command)
-        except ValueError as error:
-            raise UpgradeError(f"cannot parse the test command `{command}`: {error}") from None
-        if not self.words:
-            raise UpgradeError("the test command is empty")
-        if "=" in self.words[0]:
-            raise UpgradeError(f"the test command starts with `{self.words[0]}`: use `env {command}`")
+        self.unstable: set[str] = set()
+        # (tree, whether all tests ran, test) -> whether it passed: the order of tests may matter.
+        self._outcomes: dict[tuple[str, bool, str], bool] = {}
+        self.command = command
+        self.words = words_of(command)
 
-    def run(self, commit: str, only: Collection[str] | None = None) -> TestRun:
+    def run(self, commit: str, only: Collection[str] | None = None, *, attempt: int = 0) -> TestRun:
         """The tests at a commit, all or some of them.
 
+        attempt: another number is another run of the same tests.
         Raises OutOfTime, and UpgradeError where the command cannot be started.
         """
-        key = self._key(commit, only)
-        known = self.space.recalled(key, TestRun)
-        if known is not None:
-            return known
-        self.space.go_to(commit)
-        found = self.run_here(only)
-        self.space.note(key, to_builtins(found))
+        key = self._key(commit, only) + (f"-{attempt}" if attempt else "")
+        found = self.space.recalled(key, TestRun)
+        if found is None:
+            self.space.go_to(commit)
+            found = self.run_here(only)
+            self.space.note(key, to_builtins(found))
+        tree = self.space.git.tree_of(commit)
+        for name, result in found.results.items():
+            if result.outcome is Outcome.PASSED or result.outcome.is_bad:
+                passed = result.outcome is Outcome.PASSED
+                if self._outcomes.setdefault((tree, only is None, name), passed) is not passed:
+                    self.unstable.add(name)
         return found
 
     def _key(self, commit: str, only: Collection[str] | None) -> str:
@@ -121,8 +146,10 @@ class Suite:
         found = TestRun(collected=False)
         wanted = None if only is None or COMMAND in only else sorted(only)
         self._stopped: Result | None = None
+        pythons: list[Any] = []
         for attempt in range(_STARTS):
             lines, code = self._once(wanted, sorted(found.results), f"outcomes-{attempt}.jsonl")
+            pythons += [line for line in lines if line.get("kind") == "python"]
             ended_by = self._read(lines, found, code)
             if ended_by is None:
                 break
@@ -132,15 +159,48 @@ class Suite:
             found.collected = bool(found.results)
             found.results[COMMAND] = self._stopped
         elif not found.collected:
-            outcome = Outcome.PASSED if code == 0 else Outcome.FAILED
-            said = (
-                "" if code == 0 else f"exit code {code}: {_last_line(tail(self.space.log, self._log_start))}"
-            )
-            found.results = {COMMAND: Result(outcome, said)}
+            result = Result(Outcome.PASSED)
+            if code:
+                said = self._output()
+                line = telling_line(said)
+                what = f"exit code {code}: {line}" if line else f"exit code {code}"
+                result = Result(Outcome.FAILED, what, self._frames(_frames_in(said)))
+            found.results = {COMMAND: result}
         elif not found.results:
-            found.trouble = _last_line(tail(self.space.log, self._log_start))
+            found.trouble = telling_line(self._output())
+        found.torch = self._torch_of(pythons)
         found.seconds = time.monotonic() - started
         return found
+
+    def _torch_of(self, pythons: Sequence[Any]) -> str | None:
+        """The torch that the tests imported, as their Python told; None: none, or no Python told it.
+
+        Raises UpgradeError where it is another one than that of the environment.
+        """
+        own = self.environment
+        here = os.path.realpath(own.prefix)
+        of_pytest = [each for each in pythons if each["pytest"]]
+        for each in of_pytest:
+            if os.path.realpath(each["prefix"]) != here:
+                raise UpgradeError(
+                    f"`{self.command}` ran pytest with {each['executable']}, not with the Python of the "
+                    f"environment; is pytest installed there? {own.interpreter} -m pip install pytest"
+                )
+        imported = {each["torch"]: each["executable"] for each in of_pytest or pythons if each["torch"]}
+        for version in sorted(imported, key=lambda version: version != own.torch):
+            if parse_version(version)[:2] == parse_version(own.torch)[:2]:
+                return str(version)
+        for version, executable in imported.items():
+            raise UpgradeError(
+                f"`{self.command}` ran with torch {version} of {executable}, not with torch {own.torch} of "
+                "the environment"
+            )
+        return None
+
+    def _output(self) -> str:
+        """The end of what the command printed when it was last started."""
+        said = tail(self.space.log, self._log_start, _MOST_OUTPUT)
+        return said[1:].partition("\n")[2] if said.startswith("\n$ ") else said  # without the command itself
 
     # ---- one start of the command ------------------------------------------------------------------------
 
@@ -149,7 +209,7 @@ class Suite:
         outcomes = self.space.directory / name
         outcomes.unlink(missing_ok=True)
         self._log_start = size_of(self.space.log)
-        variables = self.environment.variables(self.space.project, [_OBSERVING])
+        variables = self.environment.variables(self.space.project, [INJECTED, _OBSERVING])
         variables["TORCHMIGRATE_OUTCOMES"] = str(outcomes)
         for variable, listed in (("ONLY", only), ("SKIP", skip)):
             if listed:
@@ -165,7 +225,7 @@ class Suite:
             variables = self._recording.environment(variables)
         watch = _Watch(outcomes, self.limit)
         code = run(
-            self.environment.found(self.words),
+            self.environment.found(self.words, self.space.project),
             directory=self.space.project,
             log=self.space.log,
             clock=self.clock,
@@ -185,6 +245,8 @@ class Suite:
         finished = False
         for line in lines:
             kind, name = line.get("kind"), line.get("id")
+            if kind == "python":
+                continue
             if kind == "stopped":  # an error that is none of a test or of a file with tests
                 self._stopped = Result(Outcome.FAILED, line["message"], self._frames(line["frames"]))
                 continue
@@ -292,6 +354,44 @@ def _is_of_torch(line: dict[str, Any]) -> bool:
     return any(word in line["message"] for word in words)
 
 
-def _last_line(text: str) -> str:
-    lines = [line.strip(" =") for line in text.splitlines() if line.strip(" =")]
-    return lines[-1][:200] if lines else ""
+def words_of(command: str) -> list[str]:
+    """The words of a test command, which no shell runs.
+
+    Raises UpgradeError where they cannot be run so.
+    """
+    try:
+        words = shlex.split(command)
+        lexer = shlex.shlex(command, posix=True, punctuation_chars="&|;<>")
+        lexer.commenters = ""
+        shell = [word for word in lexer if word and not word.strip("&|;<>")]
+    except ValueError as error:
+        raise UpgradeError(f"cannot parse the test command `{command}`: {error}") from None
+    if not words:
+        raise UpgradeError("the test command is empty")
+    if "=" in words[0]:
+        raise UpgradeError(f"the test command starts with `{words[0]}`: use `env {command}`")
+    if shell or words[0] in _BUILTINS:
+        raise UpgradeError(
+            f"the test command is not run by a shell, which `{shell[0] if shell else words[0]}` needs: "
+            f"use `sh -c {shlex.quote(command)}`"
+        )
+    return words
+
+
+def telling_line(text: str) -> str:
+    """The line of the output of pytest, of Python or of another program that says what went wrong."""
+    lines = [_ESCAPE.sub("", line).rstrip() for line in text.splitlines()]
+    lines = [re.sub(r"^INTERNALERROR> ?", "", line) for line in lines if line.strip(" =-_")]
+    for kind in _TELLING:
+        found = [match for match in map(kind.match, lines) if match]
+        if found:
+            return found[-1]["said"].strip()[:_MOST_SAID]
+    return lines[-1].strip(" =-_")[:_MOST_SAID] if lines else ""
+
+
+def _frames_in(text: str) -> list[tuple[str, int]]:
+    """The lines of the tracebacks in an output, as Python and pytest print them."""
+    return [
+        (match["path"] or match["file"], int(match["line"] or match["row"]))
+        for match in _FRAME.finditer(text)
+    ]

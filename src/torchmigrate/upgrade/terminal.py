@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchmigrate.report.style import Style
 from torchmigrate.report.summary import plural
-from torchmigrate.upgrade.model import Report, TestRun, broken, mended
+from torchmigrate.upgrade.model import Report, TestRun
 from torchmigrate.upgrade.upgrade import counts
 from torchmigrate.versions.releases import show_version
 
@@ -21,15 +21,20 @@ def as_text(report: Report, style: Style) -> str:
 def headline(report: Report) -> str:
     """What came of it, in a sentence."""
     target = show_version(report.target)
-    gone = [name for name in broken(report.before, report.after) if name not in report.unstable]
-    if gone:
-        return f"{report.project} on torch {target}: {plural(len(gone), 'test')} that passed still fail."
-    more = len(mended(report.before, report.after))
-    bad = len(report.after.bad)
+    if report.broken:
+        lost = plural(len(report.broken), "test")
+        return f"{report.project} on torch {target}: {lost} that passed still fail."
+    more, bad = len(report.mended), len(report.bad)
     passed = f"{len(report.after.passed)} passed ({len(report.before.passed)} before)"
     text = f"{report.project} on torch {target}: {passed}"
     text += f", {more} fixed" if more else ""
     return text + (f", {bad} still failing." if bad else ", none failing.")
+
+
+def verified_by(report: Report) -> str:
+    """What the result was verified by, and on what: the torch that the tests say that they imported."""
+    torch = f"torch {report.after.torch}" if report.after.torch else "a torch that the tests did not report"
+    return f"{report.verified}, on {torch} and Python {report.python}"
 
 
 def warnings_of(run: TestRun) -> int:
@@ -44,7 +49,7 @@ def _lines(report: Report, style: Style) -> Iterator[str]:
         yield f"  before, old torch  {counts(report.before_old)}"
     for name, run in (("before", report.before), ("after", report.after)):
         yield f"  {name:19}{counts(run)}; {plural(warnings_of(run), 'warning')} of torch"
-    yield f"  verified by        {report.verified}, on torch {report.torch} and Python {report.python}"
+    yield f"  verified by        {verified_by(report)}"
     if report.runs_from:
         yield f"  runs on            torch {report.runs_from} and newer, according to the names it uses"
     if report.applied:

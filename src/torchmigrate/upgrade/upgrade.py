@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 
+from torchmigrate.catalogue.codes import PINS
 from torchmigrate.evidence.evidence import Warned, warnings_in
 from torchmigrate.report.console import Console
+from torchmigrate.report.reasons import sentence
 from torchmigrate.report.summary import plural
 from torchmigrate.report.warned import is_of_change, warned_lines
 from torchmigrate.upgrade import smoke
@@ -27,10 +31,11 @@ from torchmigrate.upgrade.model import (
     UpgradeError,
     broken,
     mended,
+    not_passed,
 )
 from torchmigrate.upgrade.processes import Clock
 from torchmigrate.upgrade.search import Search
-from torchmigrate.upgrade.suite import COMMAND, Suite
+from torchmigrate.upgrade.suite import COMMAND, Suite, words_of
 from torchmigrate.upgrade.tools import tools_of
 from torchmigrate.upgrade.workspace import Workspace
 from torchmigrate.versions.releases import Version, show_version
@@ -48,7 +53,8 @@ class Request(Struct, frozen=True):
     to: the target. test: the command; None: pytest, where there are tests. environment: one that has the
     target; None: one is made by `options`. old_environment: one that has what the project ran on.
     evidence: the tests are recorded. also: other tools. work: the directory to work in; None: beside the
-    project. time_limit, test_timeout: seconds; None: no limit.
+    project. resume: an earlier run goes on, with its options but for those of `given`, the names of the
+    fields that the user chose. time_limit, test_timeout: seconds; None: no limit.
     """
 
     path: Path
@@ -62,9 +68,54 @@ class Request(Struct, frozen=True):
     also: Sequence[str] = ()
     work: Path | None = None
     resume: bool = False
+    given: frozenset[str] = frozenset()
     jobs: int | None = None
     time_limit: float | None = None
     test_timeout: float = 300.0
+
+    def resumed(self) -> Request:
+        """The same with the options of an earlier run of this upgrade, where the user chose no others.
+
+        Raises UpgradeError where the path is that of no project.
+        """
+        to, values = Workspace.remembered(self.path, self.to if "to" in self.given else None, self.work)
+        try:
+            known = convert(values, _Kept)
+        except ValidationError:  # as another version wrote them
+            return self
+        taken = {name: getattr(known, name) for name in _KEPT if name in values and name not in self.given}
+        for name in ("environment", "old_environment"):
+            if taken.get(name) is not None:
+                taken[name] = Path(taken[name])
+        chosen = {name: getattr(self.options, name) for name in _OPTIONS if name in self.given}
+        return replace(self, **taken, to=to or self.to, options=replace(known.options, **chosen))
+
+    def kept(self) -> dict[str, Any]:
+        """What a run that goes on takes over, as JSON holds it."""
+        found = {name: getattr(self, name) for name in (*_KEPT, "options")}
+        for name in ("environment", "old_environment"):
+            if found[name] is not None:
+                found[name] = str(found[name].absolute())
+        return dict(to_builtins(found))
+
+
+_OPTIONS = Options.__struct_fields__
+
+
+class _Kept(Struct):
+    """The options of an upgrade that a run that goes on takes over, as in `Request`."""
+
+    test: str | None = None
+    environment: str | None = None
+    old_environment: str | None = None
+    unsafe: bool = False
+    evidence: bool = True
+    also: tuple[str, ...] = ()
+    test_timeout: float = 300.0
+    options: Options = Options()
+
+
+_KEPT = tuple(name for name in _Kept.__struct_fields__ if name != "options")
 
 
 class _Remembered(Struct):
@@ -82,33 +133,53 @@ class Upgrade:
         self.console = console
         self.clock = Clock(request.time_limit)
         self.tools = tools_of(request.also)
+        self.imports = False  # whether modules are imported instead of tests
+        self.is_verified = False  # whether there are tests that work
         self.space: Workspace
         self.taken_back: list[TakenBack] = []
         self.exclusions: dict[str, Exclusions] = {}  # by the commit on which the fixes are made
-        self.unstable: set[str] = set()
 
     def run(self) -> Report:
         """Do it all.
 
         Raises UpgradeError where it cannot be done, and OutOfTime when the time is over.
         """
+        if self.request.resume:
+            self.request = self.request.resumed()
         request = self.request
-        if request.environment is not None:
-            environment = given(request.environment, request.to)  # before anything is made
+        self.tools = tools_of(request.also)
+        # Whatever can be wrong with the options is said before anything is made.
+        environment = None if request.environment is None else given(request.environment, request.to)
         old = None if request.old_environment is None else given(request.old_environment, None)
-        self.space = Workspace.open(request.path, request.to, request.work, resume=request.resume)
+        self._check_command(request.test, environment, old)
+        self.space = Workspace.open(
+            *(request.path, request.to, request.work), resume=request.resume, options=request.kept()
+        )
         self._say(
             f"working in {self.space.directory} on the branch {self.space.branch}; log: {self.space.log}"
         )
         for note in self.space.notes:
             self._say(note)
         self.fixer = self._fixer(unsafe=request.unsafe)
+        try:
+            return self._upgraded(environment, old)
+        except UpgradeError as error:
+            if self.is_verified:
+                raise
+            self.space.fail()
+            again = "; --resume keeps the environment" if self.space.record("environment") else ""
+            raise UpgradeError(f"{error} (log: {self.space.log}{again})") from None
+
+    def _upgraded(self, environment: Environment | None, old: Environment | None) -> Report:
+        request = self.request
         files = self.fixer.files()
         command, verified = self._tests(files)
-        if request.environment is None:
+        self._check_command(command, environment, old)
+        if environment is None:
             self._say(f"creating the environment for torch {show_version(request.to)}")
             tested = "pytest" in command
             environment = made(*(self.space, files, request.to, request.options, self.clock), tested=tested)
+            self._check_command(command, environment)
         self._say(f"torch {environment.torch}, Python {environment.python}")
         self.suite = self._suite(command, environment, "target")
         before_old = None
@@ -119,15 +190,75 @@ class Upgrade:
         self._say(f"running the tests of the unchanged project on torch {environment.torch}")
         before = self.suite.run(self.space.base)
         self._told(before)
-        if not before.results:
-            why = f" ({before.trouble})" if before.trouble else ""
-            raise UpgradeError(f"`{command}` runs no tests{why}: pass another test command with --test")
+        runs = self._works_before(command, before)
         if request.evidence and before.collected:
             self._say("running the tests again to record the types of objects in outdated code")
             self.suite.record(self.space.base, self.fixer.names)
         self._restore()
+        self._set_verified(runs)
         steps, after = self._stages(before)
+        if not runs and not self._ran(after):
+            self.space.go_to(steps[-1].commit if steps else self.space.base)
+            failing = Places(self.space.tree, self.fixer.look(guessing=True).findings).failing(after)
+            cause = next((f" ({each.cause})" for each in failing if each.code), "")
+            raise UpgradeError(
+                f"{self._no_test(command, after)}{cause}, also with all fixes, so none is committed"
+            )
+        self._set_verified(True)
         return self._report(environment, before, before_old, steps, after, verified)
+
+    @staticmethod
+    def _check_command(command: str | None, *environments: Environment | None) -> None:
+        """Raise UpgradeError where environments cannot run the tests by a command."""
+        if command is not None:
+            words = words_of(command)
+            for environment in environments:
+                if environment is not None:
+                    environment.check_pytest(words)
+
+    def _set_verified(self, yes: bool) -> None:
+        self.is_verified = yes
+        if yes:
+            self.space.start()
+
+    def _works_before(self, command: str, before: TestRun) -> bool:
+        """Whether the unchanged project has tests that work, by which fixes can be verified.
+
+        Where it has none because of torch, fixes are tried nevertheless.
+        Raises UpgradeError where it has none for another reason.
+        """
+        if any(result.outcome in (Outcome.PASSED, Outcome.EXPECTED) for result in before.results.values()):
+            return True
+        if before.bad:
+            self.space.go_to(self.space.base)
+            places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
+            if any(each.about_torch for each in places.failing(before)):
+                return False
+        raise UpgradeError(f"{self._no_test(command, before)}, so no fix can be verified")
+
+    def _ran(self, run: TestRun) -> bool:
+        """Whether a test ran to its end: one that fails did, but not an import or a command that fails."""
+        alone = {Outcome.PASSED, Outcome.EXPECTED}
+        ran = alone if self.imports else alone | {Outcome.FAILED}
+        return any(each.outcome in (alone if name == COMMAND else ran) for name, each in run.results.items())
+
+    def _no_test(self, command: str, run: TestRun) -> str:
+        """Why no test of a run says anything, in a sentence that may go on."""
+        if not run.results:
+            why = run.trouble or "it printed nothing"
+            return f"`{command}` runs no tests ({why})"
+        if not run.bad:
+            return f"`{command}` skips all tests"
+        name = run.bad[0]
+        result = run.results[name]
+        own = [frame for frame in result.frames if not Path(frame.path).is_absolute()]
+        said = " ".join(result.message.split())
+        if own:
+            said = f"{own[-1].path}:{own[-1].line}: {said}"
+        if name == COMMAND:
+            return f"`{command}` fails: {said}"
+        what = "no module can be imported" if self.imports else f"no test of `{command}` passes"
+        return f"{what}: {name}: {said}" + (f" (and {len(run.bad) - 1} more)" if len(run.bad) > 1 else "")
 
     def _fixer(
         self,
@@ -135,6 +266,7 @@ class Upgrade:
         unsafe: bool,
         guessed: Mapping[str, Collection[str]] | None = None,
         only: tuple[Collection[str], Collection[str]] | None = None,
+        without: Collection[str] = (),
     ) -> Fixer:
         return Fixer(
             *(self.space, self.request.to, self.console, self.clock),
@@ -143,6 +275,7 @@ class Upgrade:
             tools=self.tools,
             guessed=guessed,
             only=only,
+            without=without,
         )
 
     # ---- tests -------------------------------------------------------------------------------------------
@@ -153,6 +286,7 @@ class Upgrade:
             return self.request.test, f"`{self.request.test}`"
         if smoke.has_tests(files):
             return PYTEST, f"`{PYTEST}`"
+        self.imports = True
         self._say("there are no tests: importing the modules and running the scripts with --help instead")
         command, left_out = smoke.command(self.space, files)
         verified = (
@@ -179,6 +313,9 @@ class Upgrade:
         if self.request.unsafe and self.request.evidence and before.count(Outcome.ERROR):
             # What cannot be imported was not recorded: first what needs no recording.
             fixers.insert(0, self._fixer(unsafe=False))
+        elif self.request.unsafe and self.request.evidence and before.bad and (later := self._by_rank()):
+            # What no test comes to yet was not recorded either.
+            fixers.insert(0, self._fixer(unsafe=True, without=later))
         start, made = self.space.base, []
         for fixer, following in zip(fixers, [*fixers[1:], None], strict=True):
             more, after = self._verified(fixer, before, start)
@@ -189,6 +326,7 @@ class Upgrade:
                 break
             if more:
                 self._keep_excluded(start, final)
+                self._keep_evidence(start, final)
             start, before = final, after
         if self.request.unsafe:
             made, after = self._guessed(made, after, start)
@@ -218,11 +356,22 @@ class Upgrade:
         self._say("running the tests with the other fixes")
         then = self.suite.run(more.commit)
         self._told(then)
-        lost = broken(after, then)
-        if mended(after, then) and not (lost and self._surely(lost, then, final, more.commit)):
+        if self._mended(after, then, final) and not self._lost(after, then, final, more.commit)[0]:
             return [more], then
         self._say("  reverted: no test passes that did not, or another one fails")
         return [], after
+
+    def _by_rank(self) -> frozenset[str]:
+        """The codes of the fixes of the project of which a recorded number of dimensions decides."""
+        self.space.go_to(self.space.base)
+        found = self.fixer.look().findings.values()
+        return self.fixer.decided_by_rank & {each.code for findings in found for each in findings}
+
+    def _keep_evidence(self, start: str, final: str) -> None:
+        """What was recorded before still holds for files that did not change."""
+        if not self.space.evidence_of(final):
+            self.space.restore_evidence(start)
+            self.space.keep_evidence(final)
 
     def _keep_excluded(self, start: str, final: str) -> None:
         """What was taken back of the fixes on one commit is not made on the next either."""
@@ -251,11 +400,7 @@ class Upgrade:
     ) -> tuple[list[Applied], TestRun]:
         """The same of what they find elsewhere in these files, rule by rule, first with a few tests."""
         final = made[-1].commit if made else self.space.base
-        if not self.space.evidence_of(
-            final
-        ):  # what was recorded before still holds for files that did not change
-            self.space.restore_evidence(start)
-            self.space.keep_evidence(final)
+        self._keep_evidence(start, final)
         guessed = self._guesses_at(after, final, whole_files=True) - tried
         for code in sorted({code for code, _ in guessed}):
             final = made[-1].commit if made else self.space.base
@@ -284,7 +429,7 @@ class Upgrade:
         final = made[-1].commit if made else self.space.base
         self._keep_excluded(start, final)
         more, then = self._verified(fixer, after, final)
-        if mended(after, then):
+        if self._mended(after, then, final):
             return made + more, then, final
         if more:
             self._say("  reverted: no test passes that did not")
@@ -325,7 +470,8 @@ class Upgrade:
     def _verified(self, fixer: Fixer, before: TestRun, start: str) -> tuple[list[Applied], TestRun]:
         """Make all groups on a commit, and take back what breaks a test, until nothing does."""
         exclusions = self.exclusions.setdefault(start, {})
-        search = Search(self.space, self.suite, start, exclusions)
+        first = to_builtins(exclusions)
+        taken_before = list(self.taken_back)
         steps: list[Applied] = []
         for number in range(_ROUNDS + 1):
             if number == _ROUNDS:  # never seen: each round leaves out more
@@ -342,17 +488,26 @@ class Upgrade:
             self._say("running the tests with all fixes")
             after = self.suite.run(final)
             self._told(after)
-            self._check_mended(before, after, start)
-            lost = broken(before, after)
-            if lost:
-                lost = self._surely(lost, after, start, final)
+            self._mended(before, after, start)
+            lost, whole = self._lost(before, after, start, final)
             if not lost:
-                break
+                if not self._wrongly_blamed(self.taken_back[len(taken_before) :]):
+                    break
+                # A fix was taken back for a test that turned out to fail by itself.
+                exclusions.clear()
+                exclusions |= convert(first, Exclusions)
+                self.taken_back[:] = taken_before
+                self._remember()
+                continue
+            search = Search(self.space, self.suite, start, exclusions, whole=whole)
             self._say(
                 f" {plural(len(lost), 'test')} that passed now failed: looking for the fix that breaks it"
             )
             while lost:
                 taken = search.take_back(steps, lost)
+                lost = [name for name in lost if name not in self.suite.unstable]
+                if taken is None:
+                    continue
                 self.taken_back.append(taken)
                 self._remember()
                 self._say(f"  reverted: {taken.group.title}" + _places(taken))
@@ -361,35 +516,46 @@ class Upgrade:
                     break
         return steps, after
 
-    def _check_mended(self, before: TestRun, after: TestRun, start: str) -> None:
-        """A test that passes before the fixes when it is run again was not mended by them."""
-        failed = [name for name in mended(before, after) if name in before.results and name != COMMAND]
+    def _mended(self, before: TestRun, after: TestRun, start: str) -> list[str]:
+        """The tests that fixes mended. One that passes when it is run again before them was not.
+
+        What such a test gave last is taken for what it gives.
+        """
+        found = mended(before, after)
+        failed = [name for name in found if name in before.results]
         if failed:
             again = self.suite.run(start, failed)
-            for name in failed:
-                if name in again.results and again.results[name].outcome is Outcome.PASSED:
-                    self.unstable.add(name)
-                    before.results[name] = again.results[name]
+            for name in set(failed) - set(not_passed(again, failed)):
+                self.suite.unstable.add(name)
+                before.results[name] = again.results[name]
+        return [name for name in found if name not in self.suite.unstable]
 
-    def _surely(self, lost: Sequence[str], after: TestRun, start: str, final: str) -> list[str]:
-        """Those that pass when they are run again before the fixes, and fail again with them.
+    def _lost(self, before: TestRun, after: TestRun, start: str, final: str) -> tuple[list[str], bool]:
+        """The tests that fixes surely broke: they pass again before these, and fail again with them.
 
-        Of the others, what they gave last is taken for what they give.
+        Also whether that is only so if all tests are run. The others are unstable.
         """
-        if COMMAND in lost:
-            return list(lost)
-        first, again = self.suite.run(start, lost), self.suite.run(final, lost)
-        sure = []
-        for name in lost:
-            was, now = first.results.get(name), again.results.get(name)
-            stays = was is not None and was.outcome is Outcome.PASSED
-            if not stays or (now is not None and now.outcome is Outcome.PASSED):
-                self.unstable.add(name)
-                if now is not None:
-                    after.results[name] = now
-            else:
-                sure.append(name)
-        return sure
+        lost = [name for name in broken(before, after) if name not in self.suite.unstable]
+        if not lost:
+            return [], False
+        broke = not_passed(self.suite.run(start, lost), lost)  # alone, even before the fixes
+        again = self.suite.run(final, lost)
+        for name in set(lost) - set(not_passed(again, lost)):
+            self.suite.unstable.add(name)
+            after.results[name] = again.results[name]
+        lost = [name for name in lost if name not in self.suite.unstable]
+        sure = [name for name in lost if name not in broke]
+        if sure or not lost:
+            return sure, False
+        broke = not_passed(self.suite.run(start, attempt=1), lost)
+        broken_again = not_passed(self.suite.run(final, attempt=1), lost)
+        sure = [name for name in broken_again if name not in broke and name not in self.suite.unstable]
+        self.suite.unstable |= set(lost) - set(sure)
+        return sure, True
+
+    def _wrongly_blamed(self, taken: Iterable[TakenBack]) -> bool:
+        """Whether something was taken back only for tests that are unstable."""
+        return any(self.suite.unstable.issuperset(each.tests) for each in taken)
 
     def _remember(self) -> None:
         self.space.note("taken_back", to_builtins(_Remembered(self.exclusions, self.taken_back)))
@@ -397,7 +563,7 @@ class Upgrade:
     def _restore(self) -> None:
         """What an earlier run took back."""
         remembered = self.space.recalled("taken_back", _Remembered)
-        if remembered is not None:
+        if remembered is not None and all(taken.tests for taken in remembered.taken_back):
             self.exclusions |= remembered.exclusions
             self.taken_back += remembered.taken_back
 
@@ -422,7 +588,14 @@ class Upgrade:
         notes += [
             f"{problem.path.relative_to(self.space.tree)}: {problem.reason}" for problem in looked.problems
         ]
+        notes += [
+            f"{path}:{row}: `{finding.symbol}` was not raised: {sentence(finding.blocked_by)}"
+            for path, row, finding in places.unfixed(PINS)
+            if finding.blocked_by
+        ]
         notes += self._warned(after, final, places)
+        stable = {name: each for name, each in after.results.items() if name not in self.suite.unstable}
+        counted = replace(after, results=stable)
         return Report(
             project=self.request.path.resolve().name,
             target=self.request.to,
@@ -437,9 +610,9 @@ class Upgrade:
             before_old=before_old,
             applied=steps,
             taken_back=self.taken_back,
-            failing=places.failing(after),
-            by_hand=places.by_hand(after, self.fixer.guesses),
-            unstable=sorted(self.unstable),
+            failing=places.failing(counted),
+            by_hand=places.by_hand(counted, self.fixer.guesses),
+            unstable=sorted(self.suite.unstable),
             left_out=environment.left_out,
             notes=notes,
             runs_from=self.fixer.runs_from(),

@@ -6,9 +6,11 @@ user's checkout is changed: neither files, index and stash, nor the branch that 
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +21,7 @@ from torchmigrate.evidence.location import FILE as EVIDENCE
 from torchmigrate.files.paths import forget
 from torchmigrate.upgrade.git import Git
 from torchmigrate.upgrade.model import UpgradeError
-from torchmigrate.versions.releases import Version, show_version
+from torchmigrate.versions.releases import Version, parse_version, show_version
 
 T = TypeVar("T")
 _STATE = "state.json"
@@ -55,10 +57,14 @@ class Workspace:
     # ---- how it begins -----------------------------------------------------------------------------------
 
     @classmethod
-    def open(cls, path: Path, to: Version, work: Path | None, *, resume: bool) -> Workspace:
+    def open(
+        cls, path: Path, to: Version, work: Path | None, *, resume: bool, options: Mapping[str, Any]
+    ) -> Workspace:
         """Make one for a project, or take the one that an earlier run left.
 
-        work: the directory; None: beside the project.
+        One in which an earlier run failed before it changed anything is replaced.
+
+        work: the directory; None: beside the project. options: to be remembered.
         Raises UpgradeError where that is not possible.
         """
         origin, start = cls._origin(path)
@@ -75,11 +81,49 @@ class Workspace:
             space._kept = set(state.get("kept", ()))
             if not space.tree.is_dir():
                 raise UpgradeError(f"{space.tree} no longer exists: remove {directory} and start again")
+            space._note_state(failed=False, options=options)
             return space
         if directory.exists():
-            how = "use --resume to continue it" if state else "choose another directory with --work"
-            raise UpgradeError(f"{directory} exists: {how}{_removal(directory, origin) if state else ''}")
-        return cls._made(origin, cls._unmade(origin, start, directory, to))
+            if state is not None and state["origin"] == str(origin) and state.get("failed"):
+                _remove(directory, Git(origin))
+            else:
+                how = "use --resume to continue it" if state else "choose another directory with --work"
+                raise UpgradeError(f"{directory} exists: {how}{_removal(directory, origin) if state else ''}")
+        space = cls._made(origin, cls._unmade(origin, start, directory, to))
+        space._note_state(to=show_version(to), options=options)
+        return space
+
+    @classmethod
+    def remembered(
+        cls, path: Path, to: Version | None, work: Path | None
+    ) -> tuple[Version | None, Mapping[str, Any]]:
+        """The target and the options of the upgrade that an earlier run of a project left.
+
+        to: None: of the only one that there is.
+        """
+        origin, _ = cls._origin(path)
+        if to is None and work is None:
+            found = [
+                _read_state(place) for place in origin.parent.glob(f"{glob.escape(origin.name)}-upgrade-*")
+            ]
+            states = [state for state in found if state is not None and state["origin"] == str(origin)]
+            state = states[0] if len(states) == 1 else None
+        else:
+            state = _read_state(cls._directory(origin, to or (), work))
+        if state is None:
+            return to, {}
+        known = state.get("to")
+        return to or (parse_version(known) if known else None), state.get("options", {})
+
+    def start(self) -> None:
+        """Note that there are results, for a run that goes on."""
+        self._note_state(started=True)
+
+    def fail(self) -> None:
+        """Note that the upgrade ended before there were results: a new one may replace it."""
+        if not (_read_state(self.directory) or {}).get("started"):
+            self.go_to(self.base)
+            self._note_state(failed=True)
 
     @classmethod
     def planned(cls, path: Path, to: Version, work: Path | None) -> Workspace:
@@ -147,9 +191,7 @@ class Workspace:
                 space._fill_submodules(git)
             space._write_state(origin)
         except BaseException:
-            shutil.rmtree(space.directory, ignore_errors=True)
-            if not space.is_copy:
-                git.writes("worktree", "prune")
+            _remove(space.directory, git)
             raise
         return space
 
@@ -180,8 +222,7 @@ class Workspace:
     def keep_untracked(self) -> None:
         """What is in the tree now beside what git has belongs to every state: builds of extensions."""
         self._kept = self.git.untracked()
-        state = _read_state(self.directory) or {}
-        self._write(_STATE, json.dumps({**state, "kept": sorted(self._kept)}, indent=1))
+        self._note_state(kept=sorted(self._kept))
 
     def go_to(self, commit: str) -> None:
         """Make the tree what a commit holds: what tests or an interrupted step left is gone."""
@@ -260,6 +301,17 @@ class Workspace:
         start = self.project.relative_to(self.tree).as_posix()
         state = {"origin": str(origin), "start": start, "base": self.base, "branch": self.branch}
         self._write(_STATE, json.dumps({**state, "copy": self.is_copy}, indent=1))
+
+    def _note_state(self, **values: object) -> None:
+        state = _read_state(self.directory) or {}
+        self._write(_STATE, json.dumps({**state, **values}, indent=1))
+
+
+def _remove(directory: Path, git: Git) -> None:
+    """Remove a workspace; git forgets its work tree."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if git.top is not None:
+        git.writes("worktree", "prune")
 
 
 def _read_state(directory: Path) -> dict[str, Any] | None:

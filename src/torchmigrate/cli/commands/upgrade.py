@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from torchmigrate.cli.options import (
     ENVIRONMENT,
@@ -21,6 +22,9 @@ from torchmigrate.cli.options import (
     version_option,
 )
 
+# Option -> field of the request, where their names differ.
+_FIELDS = {"target": "to", "unsafe_fixes": "unsafe", "install_option": "install_options"}
+
 
 @click.command(cls=Command, short_help="Upgrade a project, and verify the result with its own tests.")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
@@ -33,8 +37,7 @@ from torchmigrate.cli.options import (
     help="The command that runs the tests. [default: pytest -q, if there are tests]",
 )
 @option(
-    "--unsafe-fixes",
-    is_flag=True,
+    "--unsafe-fixes/--no-unsafe-fixes",
     help="Include fixes that may change results, and let the tests judge them.",
 )
 @option(
@@ -51,7 +54,11 @@ from torchmigrate.cli.options import (
     help="Record the types of objects during the tests, which allows more fixes. [default: record]",
 )
 @option("--dry-run", is_flag=True, help="Show what the command would do, without doing it.")
-@option("--resume", is_flag=True, help="Continue an interrupted upgrade.")
+@option(
+    "--resume",
+    is_flag=True,
+    help="Continue an interrupted upgrade, with the same options unless you pass others.",
+)
 @option(
     "--work",
     type=click.Path(path_type=Path),
@@ -138,8 +145,14 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
 
     console = open_console(options["colour"], quiet=options["quiet"], verbose=options["verbose"])
     limit = options["time_limit"]
+    context = click.get_current_context()
     request = Request(
         path=path,
+        given=frozenset(
+            _FIELDS.get(name, name)
+            for name in options
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        ),
         to=parse_version(options["target"] or NEWEST),
         test=options["test"],
         environment=options["environment"],

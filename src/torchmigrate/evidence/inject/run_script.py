@@ -3,7 +3,7 @@
 import os
 import sys
 
-if sys.version_info >= (3, 7):  # noqa: UP036
+if sys.version_info >= (3, 6):  # noqa: UP036
     import torchmigrate_recorder  # type: ignore[import-not-found]
 
     torchmigrate_recorder.main(sys.argv[1:])

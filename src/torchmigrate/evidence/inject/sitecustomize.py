@@ -1,7 +1,8 @@
 """Starts the recorder in every Python that the recorded command runs; then the own `sitecustomize` runs.
 
 This directory is on PYTHONPATH for such a command, so that Python finds this file first. Any Python can read
-it; those before 3.7 record nothing.
+it; those before 3.6 record nothing. For the tests of an upgrade, it also tells which Pythons run, and which
+torch they import.
 """
 
 import os
@@ -10,11 +11,18 @@ import sys
 
 def _start():  # type: () -> None
     here = os.path.dirname(os.path.abspath(__file__))
-    if sys.version_info >= (3, 7):  # noqa: UP036
+    if sys.version_info >= (3, 6):  # noqa: UP036
         try:
-            import torchmigrate_recorder  # type: ignore[import-not-found]
+            if "TORCHMIGRATE_RECORD" in os.environ:
+                import torchmigrate_recorder  # type: ignore[import-not-found]
 
-            torchmigrate_recorder.start_from_environment()
+                torchmigrate_recorder.start_from_environment()
+            if "TORCHMIGRATE_OUTCOMES" in os.environ:
+                import atexit
+
+                from torchmigrate_outcomes import write_python  # type: ignore[import-not-found]
+
+                atexit.register(write_python)
         except Exception as error:  # the program runs all the same
             sys.stderr.write("torchmigrate: nothing is recorded: %s\n" % (error,))
     # The program finds its modules where it would without this directory.

@@ -1,7 +1,7 @@
 """Records what a running program does at the places of outdated names: of which kind the objects are.
 
-It runs in the program's own Python, where torchmigrate need not be installed: Python 3.7 or newer, nothing
-but the standard library, torch from 1.0 on or none.
+It runs in the program's own Python, where torchmigrate need not be installed: Python 3.6 or newer, nothing
+but the standard library, torch from 1.0 on or none. So annotations that old Pythons cannot evaluate are text.
 
 torch itself is left as it is. A file of the project is compiled with a call around what a name that the rules
 speak of is looked up on, and around what is passed to it: `x.symeig(a)` runs as `seen(7, x).symeig(seen(8,
@@ -13,8 +13,6 @@ Only kinds are kept: classes, dtypes, numbers of dimensions, layouts, and whethe
 call have the same shape; no value, no size, no text of the user.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import hashlib
@@ -25,12 +23,11 @@ import sys
 import threading
 import time
 import tokenize
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from types import CodeType
-    from typing import Any
 
     Where = tuple[int, int]  # a line, and a column in bytes
     New = Callable[[int, int, str, str], int]
@@ -74,14 +71,14 @@ class _Places:
     name, slot), where a slot is "receiver", "0" (the first argument) or "device" (a keyword).
     """
 
-    def __init__(self, names: Collection[str], tokens: dict[ast.AST, Where], new: New) -> None:
+    def __init__(self, names: "Collection[str]", tokens: "dict[ast.AST, Where]", new: "New") -> None:
         self.names = names
         self.tokens = tokens
         self.new = new
         self.imported: set[str] = set()
         self.count = 0
 
-    def tree(self, tree: ast.Module) -> int:
+    def tree(self, tree: "ast.Module") -> int:
         """Change a module in place; how many places there are."""
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -90,7 +87,7 @@ class _Places:
         self._children(tree)
         return self.count
 
-    def _children(self, node: ast.AST) -> None:
+    def _children(self, node: "ast.AST") -> None:
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "pattern", "type_params"):
                 continue  # annotations may become text; patterns hold no calls
@@ -115,7 +112,7 @@ class _Places:
 
     skips_asserts = False  # pytest writes them anew, from what they look like
 
-    def _call(self, node: ast.Call) -> ast.Call:
+    def _call(self, node: "ast.Call") -> "ast.Call":
         function = node.func
         where: Where | None = None
         name = ""
@@ -146,7 +143,7 @@ class _Places:
             keyword.value = new
         return node
 
-    def _attribute(self, node: ast.Attribute, wrapped: bool) -> ast.Attribute:
+    def _attribute(self, node: "ast.Attribute", wrapped: bool) -> "ast.Attribute":
         """An attribute; of a chain that begins with what is imported, only its last name counts."""
         value: ast.AST = node.value
         mine = node.attr in self.names and not wrapped
@@ -164,7 +161,7 @@ class _Places:
                 node.value = self._around(node.value, (where, node.attr), "receiver")
         return node
 
-    def _where(self, node: Any) -> Where | None:
+    def _where(self, node: Any) -> "Where | None":
         """Line and column (in bytes) at which the name of an attribute stands."""
         end = getattr(node, "end_col_offset", None)
         if end is not None:
@@ -172,8 +169,8 @@ class _Places:
         return self.tokens.get(node)  # Python 3.7
 
     def _around(
-        self, value: ast.expr, place: tuple[Where, str], slot: str, pair: int | None = None
-    ) -> ast.Call:
+        self, value: "ast.expr", place: "tuple[Where, str]", slot: str, pair: "int | None" = None
+    ) -> "ast.Call":
         self.count += 1
         (line, column), name = place
         number = self.new(line, column, name, slot)
@@ -185,20 +182,20 @@ class _Places:
         return call
 
 
-def _is_pair(arguments: list[ast.expr]) -> bool:
+def _is_pair(arguments: "list[ast.expr]") -> bool:
     """Whether the first two arguments of a call are both recorded."""
     return len(arguments) > 1 and all(isinstance(each, _RECORDED_ARGUMENTS) for each in arguments[:2])
 
 
-def _constant(number: int) -> ast.expr:
+def _constant(number: int) -> "ast.expr":
     return ast.Num(n=number) if sys.version_info < (3, 8) else ast.Constant(value=number)
 
 
-def _is_super(node: ast.AST) -> bool:
+def _is_super(node: "ast.AST") -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
-def _positions_by_tokens(tree: ast.AST, data: bytes, names: Iterable[str]) -> dict[ast.AST, Where]:
+def _positions_by_tokens(tree: "ast.AST", data: bytes, names: "Iterable[str]") -> "dict[ast.AST, Where]":
     """Attribute -> where its name stands, for Python 3.7, which does not say where expressions end."""
     found: dict[str, list[Where]] = {name: [] for name in names}
     before = None
@@ -217,7 +214,7 @@ def _positions_by_tokens(tree: ast.AST, data: bytes, names: Iterable[str]) -> di
     places: dict[ast.AST, Where] = {}
     taken: set[tuple[str, Where]] = set()
 
-    def place(node: ast.AST) -> Where:
+    def place(node: "ast.AST") -> "Where":
         """The last position in an expression, after those in it are placed."""
         last = (getattr(node, "lineno", 0), getattr(node, "col_offset", -1))
         if isinstance(node, ast.JoinedStr):
@@ -245,7 +242,7 @@ class Recorder:
     root: the directory whose files are recorded. parts: where this process writes. names: to be looked for.
     """
 
-    def __init__(self, root: str, parts: str, names: Iterable[str]) -> None:
+    def __init__(self, root: str, parts: str, names: "Iterable[str]") -> None:
         self.root = os.path.realpath(root)
         self.parts = parts
         self.names = frozenset(names)
@@ -269,7 +266,7 @@ class Recorder:
 
     # ---- compiling ---------------------------------------------------------------------------------------
 
-    def is_ours(self, path: str | None) -> str | None:
+    def is_ours(self, path: "str | None") -> "str | None":
         """The path of a file relative to the root, with slashes; None: it is not of the project."""
         if not path or not path.endswith(".py"):
             return None
@@ -280,8 +277,8 @@ class Recorder:
         return None if _NOT_OURS.intersection(parts[:-1]) else "/".join(parts)
 
     def instrument(
-        self, data: bytes, path: str, tree: ast.Module | None = None, skips_asserts: bool = False
-    ) -> ast.Module | None:
+        self, data: bytes, path: str, tree: "ast.Module | None" = None, skips_asserts: bool = False
+    ) -> "ast.Module | None":
         """The tree of a file with calls of `seen`; None: there is nothing to be recorded in it.
 
         tree: its own, which is changed.
@@ -328,14 +325,14 @@ class Recorder:
 
     # ---- seeing ------------------------------------------------------------------------------------------
 
-    def make_seen(self, is_compiling: Callable[[], bool] | None = None) -> Seen:
+    def make_seen(self, is_compiling: "Callable[[], bool] | None" = None) -> "Seen":
         """The function that the program calls at every place.
 
         is_compiling: whether `torch.compile` is reading the program, which then sees nothing of it.
         """
         known, special, slowly, compare = self.known, self.special, self._new, self._compare
 
-        def seen(place: int, value: Any, pair: int | None = None) -> Any:
+        def seen(place: int, value: Any, pair: "int | None" = None) -> Any:
             try:
                 if pair is not None:
                     compare(pair, value)
@@ -353,7 +350,7 @@ class Recorder:
         if is_compiling is None:
             return seen
 
-        def seen_unless_compiling(place: int, value: Any, pair: int | None = None) -> Any:
+        def seen_unless_compiling(place: int, value: Any, pair: "int | None" = None) -> Any:
             if is_compiling():
                 return value
             return seen(place, value, pair)
@@ -395,7 +392,7 @@ class Recorder:
                 self.kinds[pair].add(said)
                 self.changed = True
 
-    def _what_tells(self, kind: type) -> Callable[[Any], Any] | None:
+    def _what_tells(self, kind: type) -> "Callable[[Any], Any] | None":
         """What tells the objects of a class apart; None: they are all the same to us."""
         torch = sys.modules.get("torch")
         tensor = getattr(torch, "Tensor", None)
@@ -411,7 +408,7 @@ class Recorder:
 
     # ---- writing -----------------------------------------------------------------------------------------
 
-    def evidence(self) -> dict[str, Any]:
+    def evidence(self) -> "dict[str, Any]":
         """All that was seen, as it is written."""
         files: dict[str, Any] = {}
         for place, kinds in enumerate(self.kinds):
@@ -482,7 +479,7 @@ class Recorder:
                 self.files[name], self.lines[name] = hashlib.sha256(data).hexdigest(), _lines(data)
 
 
-def _tensor_key(torch: Any, kind: type) -> Callable[[Any], Any]:
+def _tensor_key(torch: Any, kind: type) -> "Callable[[Any], Any]":
     """What tells tensors apart; nothing that a program put into torch is asked."""
     if not _is_plain(torch, kind):
         return lambda value: kind
@@ -503,7 +500,7 @@ def _is_plain(torch: Any, kind: type) -> bool:
     return kind is torch.Tensor or kind is getattr(getattr(torch, "nn", None), "Parameter", None)
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
+def _shape(value: Any) -> "tuple[int, ...] | None":
     """The shape of a tensor, an array or a number; None: it has none, or to ask would be noticed."""
     kind = type(value)
     if kind in (int, float, complex):
@@ -558,7 +555,7 @@ def _is_gone(value: Any, name: str) -> bool:
     return False
 
 
-def _lines(data: bytes) -> list[bytes]:
+def _lines(data: bytes) -> "list[bytes]":
     """The lines of a file as bytes of UTF-8, as `ast` counts them."""
     try:
         encoding, _ = tokenize.detect_encoding(iter(data.splitlines(True)).__next__)
@@ -573,7 +570,7 @@ def _column(line: bytes, column: int) -> int:
     return len(line[:column].decode("utf-8", "replace"))
 
 
-def _joined(one: Iterable[str], other: Iterable[str]) -> list[str]:
+def _joined(one: "Iterable[str]", other: "Iterable[str]") -> "list[str]":
     kinds = set(one) | set(other)
     return [ANY] if ANY in kinds or len(kinds) > MOST_KINDS else sorted(kinds)
 
@@ -602,7 +599,7 @@ def write_json(path: str, content: object) -> None:
         raise
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read(path: str) -> "dict[str, Any]":
     """The content of a file with evidence; nothing where it is not one."""
     try:
         if os.path.islink(path) or os.path.getsize(path) > MOST_BYTES:
@@ -665,7 +662,7 @@ def _hash_of(path: str) -> str:
 
 # ---- the doors by which files of the project come in -----------------------------------------------------
 
-_recorder: Recorder | None = None
+_recorder: "Recorder | None" = None
 
 
 def start_from_environment() -> None:
@@ -710,12 +707,12 @@ def _forked() -> None:
         )
 
 
-def _open_imports(recorder: Recorder) -> None:
+def _open_imports(recorder: "Recorder") -> None:
     from importlib.machinery import SourceFileLoader
 
     before = SourceFileLoader.get_code
 
-    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
+    def get_code(self: "SourceFileLoader", fullname: str) -> "CodeType | None":
         code = None
         try:
             path = self.get_filename(fullname)
@@ -737,7 +734,7 @@ def _open_imports(recorder: Recorder) -> None:
     SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
 
 
-def _hide_from_compile(recorder: Recorder) -> None:
+def _hide_from_compile(recorder: "Recorder") -> None:
     """Let `torch.compile`, which is being loaded, not see what is recorded."""
     torch = sys.modules.get("torch")
     for place in ("compiler", "_utils"):  # before torch 2.3 only the second has it
@@ -753,7 +750,7 @@ def _hide_from_compile(recorder: Recorder) -> None:
 _pytest_is_open = False
 
 
-def _open_pytest(recorder: Recorder) -> None:
+def _open_pytest(recorder: "Recorder") -> None:
     """Tests: pytest compiles them itself, from a tree that it changes, and keeps what it compiled.
 
     Done as soon as its module is there; where that is of another form, only what tests import is recorded.
@@ -766,7 +763,7 @@ def _open_pytest(recorder: Recorder) -> None:
     asserts, read, write = rewrite.rewrite_asserts, rewrite._read_pyc, rewrite._write_pyc
     changed = threading.local()
 
-    def rewrite_asserts(mod: ast.Module, *args: Any, **kwargs: Any) -> Any:
+    def rewrite_asserts(mod: "ast.Module", *args: Any, **kwargs: Any) -> Any:
         path = getattr(changed, "path", None)
         changed.path = None
         if path is not None:
@@ -785,7 +782,7 @@ def _open_pytest(recorder: Recorder) -> None:
         changed.path = None if recorder.is_ours(str(source)) is None else str(source)
         return read(source, pyc, *args, **kwargs) if changed.path is None else None
 
-    def write_pyc(state: Any, co: CodeType, *args: Any, **kwargs: Any) -> Any:
+    def write_pyc(state: Any, co: "CodeType", *args: Any, **kwargs: Any) -> Any:
         if recorder.is_ours(co.co_filename) is None:
             return write(state, co, *args, **kwargs)
         return False
@@ -793,7 +790,7 @@ def _open_pytest(recorder: Recorder) -> None:
     rewrite.rewrite_asserts, rewrite._read_pyc, rewrite._write_pyc = rewrite_asserts, read_pyc, write_pyc
 
 
-def _open_warnings(recorder: Recorder) -> None:
+def _open_warnings(recorder: "Recorder") -> None:
     import warnings
 
     before = getattr(warnings, "_showwarnmsg", None)
@@ -810,7 +807,7 @@ def _open_warnings(recorder: Recorder) -> None:
     warnings._showwarnmsg = _showwarnmsg  # type: ignore[attr-defined]
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: "list[str]") -> None:
     """Run a script as `python SCRIPT ...` does, and record it."""
     from importlib.machinery import SourceFileLoader
 

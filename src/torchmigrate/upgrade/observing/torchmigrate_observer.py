@@ -1,11 +1,9 @@
 """A pytest plugin that tells what happens, as `torchmigrate_outcomes` says; for pytest 4 and newer."""
 
-from __future__ import annotations
-
 import os
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -15,10 +13,12 @@ from torchmigrate_outcomes import (  # type: ignore[import-not-found]
     MOST,
     is_left_out,
     write,
+    write_python,
 )
 
 _INNER = "TORCHMIGRATE_OBSERVED"  # whatever a run of pytest starts is not observed
 _WARNINGS = 2000  # of which no more are told
+_HERE = os.getcwd()  # paths that pytest shortens begin here
 
 
 class _Observer:
@@ -27,7 +27,7 @@ class _Observer:
 
     # ---- what pytest calls
 
-    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+    def pytest_collection_modifyitems(self, config: Any, items: "list[Any]") -> None:
         left_out = [item for item in items if is_left_out(item.nodeid)]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
@@ -84,10 +84,11 @@ class _Observer:
         _tell_stopped(excinfo.value)
 
     def pytest_sessionfinish(self, session: object, exitstatus: int) -> None:
+        write_python(pytest=True)
         write(kind="finished", code=int(exitstatus))
 
 
-def _error(report: Any) -> tuple[str, list[list[Any]]]:
+def _error(report: Any) -> "tuple[str, list[list[Any]]]":
     """The message of an error, and the lines of its traceback."""
     whole = report.longrepr
     frames: list[list[Any]] = []
@@ -100,11 +101,12 @@ def _error(report: Any) -> tuple[str, list[list[Any]]]:
         for entry in getattr(part, "reprentries", ()):
             place = getattr(entry, "reprfileloc", None)
             if place is not None:
-                frames.append([str(place.path), int(place.lineno)])
+                frames.append([os.path.join(_HERE, str(place.path)), int(place.lineno)])
     if not frames:  # of a file that cannot be imported there is only the text
         text = str(whole)
         frames = [
-            [path, int(line)] for path, line in re.findall(r"^(\S[^\n:]*):(\d+): in ", text, re.MULTILINE)
+            [os.path.join(_HERE, path), int(line)]
+            for path, line in re.findall(r"^(\S[^\n:]*):(\d+): in ", text, re.MULTILINE)
         ]
         said = re.findall(r"^E   +(\S.*)$", text, re.MULTILINE)
         message = message or (said[-1] if said else text[-MOST:])
@@ -130,8 +132,10 @@ def _tell_stopped(error: BaseException) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_load_initial_conftests(early_config: Any, parser: object, args: object) -> Iterator[None]:
-    outcome: Any = yield
+def pytest_load_initial_conftests(
+    early_config: Any, parser: object, args: object
+) -> "Generator[None, Any, None]":
+    outcome = yield
     if FILE and _INNER not in os.environ and outcome.excinfo is not None:
         _tell_stopped(outcome.excinfo[1])
 
@@ -145,11 +149,14 @@ def pytest_configure(config: Any) -> None:
         config.option.maxfail = 0
         config.option.continue_on_collection_errors = True
     if is_worker:  # of xdist, which tells the one that started it
-        config.pluginmanager.register(_Selecting(), "torchmigrate-selecting")
+        config.pluginmanager.register(_Worker(), "torchmigrate-worker")
     elif _INNER not in os.environ:  # tests of a plugin run pytest themselves
         os.environ[_INNER] = "1"
         config.pluginmanager.register(_Observer(), "torchmigrate-observer")
 
 
-class _Selecting:
+class _Worker:
     pytest_collection_modifyitems = _Observer.pytest_collection_modifyitems
+
+    def pytest_sessionfinish(self, session: object, exitstatus: int) -> None:
+        write_python(pytest=True)

@@ -2,13 +2,12 @@
 
 A run that crashes or is ended has told all it knew. TORCHMIGRATE_OUTCOMES names the file; TORCHMIGRATE_ONLY
 one that lists what to run, TORCHMIGRATE_SKIP one that lists what to leave out, each as a list in JSON. All of
-this runs in the environment of the project, without torchmigrate, on Python 3.7 or newer.
+this runs in the environment of the project, without torchmigrate, on Python 3.6 or newer.
 """
-
-from __future__ import annotations
 
 import json
 import os
+import sys
 
 MOST = 2000  # characters of an error
 FRAMES = 40  # of a traceback, the innermost
@@ -22,12 +21,19 @@ def write(**line: object) -> None:
         stream.write(json.dumps(line) + "\n")
 
 
+def write_python(pytest: bool = False) -> None:
+    """Tell which Python this is, and which torch it has imported. pytest: it is one that runs tests."""
+    torch = getattr(sys.modules.get("torch"), "__version__", None)
+    version = str(torch) if isinstance(torch, str) else None
+    write(kind="python", prefix=sys.prefix, executable=sys.executable, torch=version, pytest=pytest)
+
+
 def is_left_out(name: str) -> bool:
     """Whether a test is not to be run."""
     return (_ONLY is not None and name not in _ONLY) or (_SKIP is not None and name in _SKIP)
 
 
-def _listed(variable: str) -> set[str] | None:
+def _listed(variable: str) -> "set[str] | None":
     """The names in the file that a variable names; None: there is none."""
     path = os.environ.get(variable)
     if not path:

@@ -2,10 +2,8 @@
 
 It runs in the environment of the project, where there are no tests: `torchmigrate_smoke.py LIST`, of which
 every item is ["import", module, path] or ["help", path, path]. Each has a process of its own, forked from one
-that has torch already. Written for Python 3.7 and without torchmigrate.
+that has torch already. Written for Python 3.6 and without torchmigrate.
 """
-
-from __future__ import annotations
 
 import importlib
 import json
@@ -48,11 +46,11 @@ def main() -> None:
     sys.exit(1 if bad else 0)
 
 
-def _name(item: Sequence[str]) -> str:
+def _name(item: "Sequence[str]") -> str:
     return " ".join(item[:2])
 
 
-def _try(item: Sequence[str]) -> int:
+def _try(item: "Sequence[str]") -> int:
     """What one item comes to; the exit code."""
     kind, what, path = item
     warnings.simplefilter("default")
@@ -81,8 +79,8 @@ def _try(item: Sequence[str]) -> int:
 
 
 def _warned(
-    message: Warning | str,
-    category: type[Warning],
+    message: "Warning | str",
+    category: "type[Warning]",
     filename: str,
     lineno: int,
     file: object = None,
