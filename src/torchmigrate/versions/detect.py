@@ -93,7 +93,7 @@ class Required(Struct, frozen=True):
 
 
 class _Stated(Struct, frozen=True):
-    """What the files of a directory state: bounds with the files that have them, `PACKAGES`, and companions."""
+    """What the files of a directory state: bounds by file, `PACKAGES`, and companions."""
 
     bounds: Mapping[Path, Sequence[Bound]] = MappingProxyType({})
     packages: frozenset[str] = frozenset()
