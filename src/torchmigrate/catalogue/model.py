@@ -28,7 +28,7 @@ class Condition(Struct, frozen=True):
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
     "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`),
     "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
-    "float", "bool", "none", "tuple", "list"), "not-value", "not-prefix" (no string that begins with one
+    "float", "bool", "none", "tuple", "list"), "not-type" (no literal of one of these types), "not-value", "not-prefix" (no string that begins with one
     of `values`), "matches" (a string in which the regular expression is found), "keys" (a dict that is
     written there, with one of `values` as a key), "takes" (a function with so many parameters), "name" (a
     reference to one of the qualified names in `values`), "call" (a call of one of them without

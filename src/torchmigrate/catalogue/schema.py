@@ -81,6 +81,11 @@ _CONDITIONS = _mapping(
                 "minItems": 1,
                 "allowed": "a type or a list of types",
             },
+            "not_type": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "allowed": "a type or a list of types",
+            },
             "name": {
                 "type": ["string", "array"],
                 "minItems": 1,
@@ -117,7 +122,7 @@ _CONDITIONS = _mapping(
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, positional, object, literal, any, or one "
-        "of {type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, {name: [...]}, "
+        "of {type: [...]}, {not_type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, {name: [...]}, "
         "{call: [...]}, {is: [...]}, {other_shape: ...}, {takes: ...}, {value: ...}",
     },
     "a mapping of parameters to conditions",
