@@ -28,10 +28,11 @@ class Condition(Struct, frozen=True):
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
     "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`),
     "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
-    "float", "bool", "none", "tuple", "list"), "not-type" (no literal of one of these types), "not-value", "not-prefix" (no string that begins with one
-    of `values`), "matches" (a string in which the regular expression is found), "keys" (a dict that is
-    written there, with one of `values` as a key), "takes" (a function with so many parameters), "name" (a
-    reference to one of the qualified names in `values`), "call" (a call of one of them without
+    "float", "bool", "none", "tuple", "list"), "not-type" (no literal of one of them), "not-value",
+    "not-prefix" (no string that begins with one of `values`), "matches" (a string in which the regular
+    expression is found), "keys" (a dict that is written there, with one of `values` as a key), "takes" (a
+    function with so many parameters), "name" (a reference to one of the qualified names in `values`),
+    "call" (a call of one of them without
     `requires_grad`), "is" (surely of one of the kinds in `values`, see kinds.py), or "other-shape" (by
     what was recorded, it had another shape than the argument for the parameter in `values`). What is not
     known holds nothing, but that a rule's `match` counts an argument of unknown value as "not-value" and

@@ -122,8 +122,8 @@ _CONDITIONS = _mapping(
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, positional, object, literal, any, or one "
-        "of {type: [...]}, {not_type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, {name: [...]}, "
-        "{call: [...]}, {is: [...]}, {other_shape: ...}, {takes: ...}, {value: ...}",
+        "of {type: [...]}, {not_type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, "
+        "{name: [...]}, {call: [...]}, {is: [...]}, {other_shape: ...}, {takes: ...}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )

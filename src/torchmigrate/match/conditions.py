@@ -174,10 +174,8 @@ def _is_bool(node: ast.expr, place: MatchContext) -> bool:
     if not isinstance(node, ast.Call):
         return False
     called = place.qualified(node.func)
-    return (
-        called is not None
-        and called.endswith(".is_available")
-        or (isinstance(node.func, ast.Name) and node.func.id in _PREDICATES)
+    return (called is not None and called.endswith(".is_available")) or (
+        isinstance(node.func, ast.Name) and node.func.id in _PREDICATES
     )
 
 
