@@ -20,6 +20,7 @@ _NONE: Mapping[Any, Any] = {}
 
 STATUS = ("outdated", "deprecated", "changed", "removed")
 RAISES = ("always", "sometimes", "never")
+WARNS = ("call", "access")
 
 
 class Condition(Struct, frozen=True):
@@ -122,6 +123,8 @@ class Rule(Struct, frozen=True):
     removed: str | None = None  # gone: error
     # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
     raises: str | None = None
+    # Where it warns: "call", or "access" of the name, so that an import warns; None: modules when imported
+    warns: str | None = None
     advice: str | None = None  # what to do by hand where no case fits
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
     codemod: str | None = None  # FOLDER.MODULE in torchmigrate.codemods

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchmigrate.catalogue.model import ALL_ROLES, RAISES
+from torchmigrate.catalogue.model import ALL_ROLES, RAISES, WARNS
 from torchmigrate.source.other import OTHER_KINDS
 from torchmigrate.versions.requirement_lists import PACKAGES
 
@@ -258,6 +258,7 @@ RULE: Schema = _record(
         "codemod": _string("a codemod as FOLDER.MODULE", r"\A[a-z_]+\.[a-z0-9_]+\Z"),
         "prefilter": _string("a regular expression", r"\A.+\Z"),
         "raises": {"enum": list(RAISES), "allowed": "`always`, `sometimes` or `never`"},
+        "warns": {"enum": list(WARNS), "allowed": "`call` or `access`"},
         "opt_in": _TRUE,
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
         "unless_declared": {"enum": sorted(PACKAGES), "allowed": f"one of {', '.join(sorted(PACKAGES))}"},
