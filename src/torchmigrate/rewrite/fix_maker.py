@@ -92,7 +92,7 @@ _MOST_TITLES = 3  # of a fix that changes several imports of one statement
 
 
 def _warns(hit: RuleMatch) -> bool:
-    """Whether a use that is no error has an effect: an import, an annotation or a type check calls nothing."""
+    """Whether a use that is no error has an effect: imports, annotations and type checks call nothing."""
     if hit.rule.warns == "access" or (hit.rule.warns is None and hit.symbol in hit.rule.modules):
         return True
     use = hit.use
@@ -279,7 +279,9 @@ class FixMaker:
                     about = "the types of the objects"
                 self._stated[id(fix)] = Reason(kind, about)
         start, end = hit.match.start, hit.match.end
-        values = {**variables(hit), **({"argument": hit.match.parameter} if hit.match.parameter else {})}
+        values = dict(variables(hit))
+        if hit.match.parameter is not None:
+            values["argument"] = "`, `".join((hit.match.parameter, *hit.match.others))
         return Finding(
             code=rule.code,
             name=rule.name,
