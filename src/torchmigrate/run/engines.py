@@ -158,7 +158,7 @@ def scopes_of(
     wanted = Requirements(console.detail, trouble)
     given = Requirements(silent, silent)  # for those packages alone that a rule may ask for
     made: dict[tuple[int, Required], Scope] = {}
-    settings: dict[tuple[int, str | None, frozenset[str]], Settings] = {}
+    settings: dict[tuple[object, ...], Settings] = {}
     found: dict[Path, Scope] = {}
     counts: Counter[tuple[Required, Version]] = Counter()
     counted = frozenset(with_code(files))

@@ -23,7 +23,6 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     older = replace(rule, outdated=None, removed=_WITHOUT_17)
     if any(hit.use.call is not None for hit in hits):
         for node in file.names.nodes(ast.Constant):
-            flag = _FLAG.fullmatch(node.value) if isinstance(node.value, str) else None
-            if flag is not None:
+            if isinstance(node.value, str) and (flag := _FLAG.fullmatch(node.value)) is not None:
                 own = rule if flag[1] else older
                 yield finding_at(own, file, file.source.span(node), symbol=node.value, fix=None)
