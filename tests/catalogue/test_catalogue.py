@@ -456,7 +456,7 @@ def test_mistakes_in_a_rule(tmp_path: Path, old: str, new: str, expected: str) -
         ),
         (
             "- {rename: torch.a, when: {upper: {be: 1}}}",
-            "10: unknown key `be` in a condition; allowed: type, name, call, ",
+            "10: unknown key `be` in a condition; allowed: type, not_type, name, call, ",
         ),
         ("- {rename: torch.a, when: {upper: {matches: 'a('}}}", "10: `a(` is not a regular expression"),
         ("- {rename: torch.a, when: {upper: {name: 'a b'}}}", "10: `a b` is not a qualified name"),

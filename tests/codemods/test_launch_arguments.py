@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness.program import FIX, only, run
+from harness.project import Project
 
 NAME = Path("example.py")
 CODES = frozenset(["TM573", "TM574"])
@@ -80,3 +81,16 @@ def test_the_spelling_is_added(text: str, expected: str) -> None:
 )
 def test_what_is_found(text: str, codes: list[str]) -> None:
     assert check(text)[0] == codes
+
+
+def test_a_command_whose_script_reads_the_rank_in_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path, monkeypatch)
+    project.write("train.py", "from tools import workers\n\nworkers.start()\n")
+    project.write("tools/__init__.py", "")
+    project.write("tools/workers.py", "from .ranks import local_rank\n")
+    project.write("tools/ranks.py", "import os\n\nlocal_rank = int(os.environ['LOCAL_RANK'])\n")
+    script = project.write("run.sh", "python -m torch.distributed.launch --nproc_per_node=2 train.py\n")
+    project.run("check", "--fix", "run.sh", code=0)
+    assert script.read_text(encoding="utf-8") == "torchrun --nproc_per_node=2 train.py\n"

@@ -227,3 +227,71 @@ def test_a_recipe_takes_linear_time(project: Project) -> None:
         project.write("meta.yaml", text)
         project.run("check", "package", code=1)
     assert time.monotonic() - started < 20
+
+
+DATA = "import torchdata.stateful_dataloader as loading\n\nloader = loading.StatefulDataLoader(data)\n"
+TORCH = '[project]\nname = "a"\nversion = "1"\ndependencies = ["torch>=2.1"{0}]\n'
+POETRY = '[tool.poetry.dependencies]\ntorch = "^2.1"\n'
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pyproject.toml": TORCH.format(', "torchdata>=0.10"')},
+        {"pyproject.toml": TORCH.format("") + '[project.optional-dependencies]\nd = ["torchdata~=0.10"]\n'},
+        {"pyproject.toml": TORCH.format("") + '[dependency-groups]\nd = ["torchdata==0.10.*"]\n'},
+        {"pyproject.toml": TORCH.format("") + '[tool.pdm.dev-dependencies]\nd = ["torchdata>=0.10"]\n'},
+        {"pyproject.toml": TORCH.format("") + '[tool.uv]\ndev-dependencies = ["torchdata>=0.10"]\n'},
+        {"pyproject.toml": f'{POETRY}torchdata = "^0.10"\n'},
+        {
+            "pyproject.toml": f'{POETRY}[tool.poetry.group.d.dependencies]\ntorchdata = {{version = "~0.10"}}\n'
+        },
+        {"pyproject.toml": TORCH.format(""), "requirements.txt": "torchdata==0.10.1\n"},
+        {"setup.cfg": "[options]\ninstall_requires =\n    torch>=2.1\n    torchdata>=0.10\n"},
+        {
+            "setup.cfg": "[options]\ninstall_requires =\n    torch>=2.1\n"
+            "[options.extras_require]\nd =\n    torchdata>=0.10\n"
+        },
+        {"setup.py": SETUP_FILE.format("", "['torch>=2.1', 'torchdata>=0.10']")},
+        {"setup.py": "setup(install_requires=['torch>=2.1'], extras_require={'d': ['torchdata>=0.10']})\n"},
+        {
+            "requirements.txt": "torch>=2.1\n-r requirements-data.txt\n",
+            "requirements-data.txt": "torchdata>=0.10",
+        },
+        {"environment.yml": "dependencies:\n- pytorch>=2.1\n- torchdata=0.10\n"},
+        {"environment.yml": "dependencies:\n- pytorch>=2.1\n- pip:\n  - torchdata>=0.10\n"},
+        {"Pipfile": '[packages]\ntorch = ">=2.1"\ntorchdata = ">=0.10"\n'},
+        {"pixi.toml": '[dependencies]\npytorch = ">=2.1"\n[pypi-dependencies]\ntorchdata = ">=0.10"\n'},
+    ],
+)
+def test_a_companion_that_is_declared_has_its_own_minimum(project: Project, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        project.write(name, text)
+    project.write("package/data.py", DATA)
+    assert not project.run("check", "--select", "TM005", "package", code=0).stderr.count("error")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",  # the release of torchdata that came out with torch 2.1
+        ', "torchdata"',
+        ', "torchdata<0.11"',
+        ', "torchdata>=0.7.1"',
+        ", \"torchdata>=0.7.1; python_version<'3.9'\", \"torchdata>=0.10; python_version>='3.9'\"",
+    ],
+)
+def test_the_minimum_of_a_companion_without_a_newer_bound(project: Project, more: str) -> None:
+    project.write("pyproject.toml", TORCH.format(more))
+    project.write("package/data.py", DATA)
+    done = project.run("check", "--select", "TM005", "package", code=1)
+    assert "exists since torchdata 0.8, but the project supports 0.7" in done.stdout
+
+
+def test_a_companion_is_as_new_as_the_torch_beside_it(project: Project) -> None:
+    """Every torchvision asks for one torch: an older one than goes with the minimum cannot be installed."""
+    project.write("pyproject.toml", TORCH.format(', "torchvision>=0.10"').replace("2.1", "1.11"))
+    code = "import torchvision\n\nmodel = torchvision.models.get_model('resnet18')\n"
+    project.write("package/models.py", code)
+    done = project.run("check", "--select", "TM005", "package", code=1)
+    assert "since torchvision 0.14, but the project supports 0.12" in done.stdout

@@ -55,6 +55,8 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         ((kind, value),) = raw.items()
         if kind == "type":
             return Condition("type", _types(value, (*path, kind), words))
+        if kind == "not_type":
+            return Condition("not-type", _types(value, (*path, kind), words))
         if kind in ("name", "call"):
             names = tuple(value) if isinstance(value, list) else (value,)
             for name in names:

@@ -105,6 +105,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         changed=raw.get("changed"),
         removed=raw.get("removed"),
         raises=raw.get("raises"),
+        warns=raw.get("warns"),
         advice=raw["advice"].strip() if "advice" in raw else None,
         replaced_by=tuple(raw.get("replaced_by", ())),
         codemod=raw.get("codemod"),

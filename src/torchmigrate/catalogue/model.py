@@ -20,6 +20,7 @@ _NONE: Mapping[Any, Any] = {}
 
 STATUS = ("outdated", "deprecated", "changed", "removed")
 RAISES = ("always", "sometimes", "never")
+WARNS = ("call", "access")
 
 
 class Condition(Struct, frozen=True):
@@ -28,12 +29,13 @@ class Condition(Struct, frozen=True):
     kind: "value" (equal to one of `values`, a missing argument counts as its default), "given",
     "absent", "positional" (given without its name), "object" (given, and neither `self` nor `super()`),
     "literal" (any literal), "type" (the literal's type is one of `values`: "str", "int",
-    "float", "bool", "none", "tuple", "list"), "not-value", "not-prefix" (no string that begins with one
-    of `values`), "matches" (a string in which the regular expression is found), "keys" (a dict that is
-    written there, with one of `values` as a key), "takes" (a function with so many parameters), "name" (a
-    reference to one of the qualified names in `values`), "call" (a call of one of them without
-    `requires_grad`), "is" (surely of one of the kinds in `values`, see kinds.py), "dimensions" (a
-    tensor that, in every run that was recorded, had one of these numbers of dimensions), or "other-shape" (by
+    "float", "bool", "none", "tuple", "list"), "not-type" (no literal of one of them), "not-value",
+    "not-prefix" (no string that begins with one of `values`), "matches" (a string in which the regular
+    expression is found), "keys" (a dict that is written there, with one of `values` as a key), "takes" (a
+    function with so many parameters), "name" (a reference to one of the qualified names in `values`),
+    "call" (a call of one of them without `requires_grad`), "is" (surely of one of the kinds in `values`, see
+    kinds.py), "dimensions" (a tensor that had one of these numbers of dimensions in every recorded run), or
+    "other-shape" (by
     what was recorded, it had another shape than the argument for the parameter in `values`). What is not
     known holds nothing, but that a rule's `match` counts an argument of unknown value as "not-value" and
     "not-prefix".
@@ -122,6 +124,8 @@ class Rule(Struct, frozen=True):
     removed: str | None = None  # gone: error
     # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
     raises: str | None = None
+    # Where it warns: "call", or "access" of the name, so that an import warns; None: modules when imported
+    warns: str | None = None
     advice: str | None = None  # what to do by hand where no case fits
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
     codemod: str | None = None  # FOLDER.MODULE in torchmigrate.codemods

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchmigrate.catalogue.model import ALL_ROLES, RAISES
+from torchmigrate.catalogue.model import ALL_ROLES, RAISES, WARNS
 from torchmigrate.source.other import OTHER_KINDS
 from torchmigrate.versions.requirement_lists import PACKAGES
 
@@ -81,6 +81,11 @@ _CONDITIONS = _mapping(
                 "minItems": 1,
                 "allowed": "a type or a list of types",
             },
+            "not_type": {
+                "type": ["string", "array"],
+                "minItems": 1,
+                "allowed": "a type or a list of types",
+            },
             "name": {
                 "type": ["string", "array"],
                 "minItems": 1,
@@ -124,8 +129,9 @@ _CONDITIONS = _mapping(
         "additionalProperties": False,
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, positional, object, literal, any, or one "
-        "of {type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, {name: [...]}, "
-        "{call: [...]}, {is: [...]}, {dimensions: [...]}, {other_shape: ...}, {takes: ...}, {value: ...}",
+        "of {type: [...]}, {not_type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, "
+        "{name: [...]}, {call: [...]}, {is: [...]}, {dimensions: [...]}, {other_shape: ...}, {takes: ...}, "
+        "{value: ...}",
     },
     "a mapping of parameters to conditions",
 )
@@ -260,6 +266,7 @@ RULE: Schema = _record(
         "codemod": _string("a codemod as FOLDER.MODULE", r"\A[a-z_]+\.[a-z0-9_]+\Z"),
         "prefilter": _string("a regular expression", r"\A.+\Z"),
         "raises": {"enum": list(RAISES), "allowed": "`always`, `sometimes` or `never`"},
+        "warns": {"enum": list(WARNS), "allowed": "`call` or `access`"},
         "opt_in": _TRUE,
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
         "unless_declared": {"enum": sorted(PACKAGES), "allowed": f"one of {', '.join(sorted(PACKAGES))}"},

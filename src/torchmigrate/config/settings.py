@@ -99,6 +99,7 @@ class Settings(Struct, frozen=True):
     minimum_from: the option or the file that says it.
     detect: what the project of a file requires counts; `minimum`, where there is one, all the same.
     packages: those of `versions.requirement_lists.PACKAGES` that the project declares.
+    companions: the oldest releases of other libraries that the project allows, as far as it declares them.
     codes: of the selected rules. known: the code of every rule that exists, by code and by name.
     per_file_ignores: pattern relative to `root` (`!` in front: files that do not match) -> codes.
     root: directory of the configuration, or of the project; patterns are relative to it.
@@ -112,6 +113,7 @@ class Settings(Struct, frozen=True):
     minimum_from: str | None = None
     detect: bool = False
     packages: frozenset[str] = frozenset()
+    companions: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
     fix: bool = False
     unsafe_fixes: bool = False
     per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()

@@ -115,7 +115,9 @@ class Engine:
         self._first: Engine | None = None
         self.everywhere = everywhere
         self.beside: Read | None = None  # gives the text of other files, where they are not read
-        self.versions = VersionRange(settings.target, settings.minimum, settings.written_for)
+        self.versions = VersionRange(
+            settings.target, settings.minimum, settings.written_for, settings.companions
+        )
         self.whole = catalogue
         self.catalogue = catalogue.where(self._wanted)
 

@@ -27,6 +27,8 @@ _DISPLAYS: dict[type, str] = {
     ast.JoinedStr: "str",
 }
 
+_PREDICATES = frozenset(["all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"])
+
 
 class Given(Struct, frozen=True):
     """What the use gives to the parameters, and to the metavariables of a pattern.
@@ -138,8 +140,9 @@ def holds(
         return taken is not None and _count(taken) in condition.values
     value = place.value(node) if state == "given" else literal(node)
     if condition.kind == "type":
-        kind = _DISPLAYS.get(type(node)) if value is NOT_CONSTANT else _TYPES.get(type(value))
-        return kind is not None and kind in condition.values
+        return _type(node, value, place) in condition.values
+    if condition.kind == "not-type":
+        return _type(node, value, place) not in condition.values
     if value is NOT_CONSTANT:
         return False
     if condition.kind == "literal":
@@ -154,6 +157,28 @@ def holds(
     if condition.kind == "not-prefix":
         return not (isinstance(value, str) and value.startswith(tuple(map(str, condition.values))))
     raise ValueError(f"unknown kind of condition: {condition.kind}")
+
+
+def _type(node: ast.expr, value: object, place: MatchContext) -> str | None:
+    """The type of a literal, or of an expression that always gives a bool; None: not known."""
+    if value is not NOT_CONSTANT:
+        return _TYPES.get(type(value))
+    return "bool" if _is_bool(node, place) else _DISPLAYS.get(type(node))
+
+
+def _is_bool(node: ast.expr, place: MatchContext) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    if isinstance(node, ast.Compare):
+        return all(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
+    if isinstance(node, ast.BoolOp):
+        return all(_is_bool(item, place) or type(place.value(item)) is bool for item in node.values)
+    if not isinstance(node, ast.Call):
+        return False
+    called = place.qualified(node.func)
+    return (called is not None and called.endswith(".is_available")) or (
+        isinstance(node.func, ast.Name) and node.func.id in _PREDICATES
+    )
 
 
 def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool) -> bool:

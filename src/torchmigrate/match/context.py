@@ -72,7 +72,7 @@ class Match(Struct, frozen=True):
     """A rule applies to a use.
 
     start, end: what the finding points at, the name or the argument that the rule is about.
-    parameter: the rule's parameter that was given.
+    parameter: the rule's parameter that was given. others: further parameters of the rule that were given.
     symbol: the qualified name by which the rule knows the use.
     """
 
@@ -80,6 +80,7 @@ class Match(Struct, frozen=True):
     end: int
     symbol: str
     parameter: str | None = None
+    others: tuple[str, ...] = ()
 
 
 class Rewrite(Struct, frozen=True):

@@ -42,11 +42,11 @@ def matches(rule: Rule, place: MatchContext) -> Match | None:
         return None
     if not rule.parameters:
         return Match(use.start, use.end, symbol)
-    for name in rule.parameters:
-        if given.state(name) == "given" and use.call is not None:
-            start, end = _span(given, name, place)
-            return Match(start, end, symbol, name)
-    return None
+    names = [name for name in rule.parameters if given.state(name) == "given" and use.call is not None]
+    if not names:
+        return None
+    start, end = _span(given, names[0], place)
+    return Match(start, end, symbol, names[0], tuple(names[1:]))
 
 
 def _in_pattern(rule: Rule, symbol: str, place: MatchContext) -> bool:

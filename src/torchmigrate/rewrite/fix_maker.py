@@ -91,6 +91,24 @@ class _Move(Struct):
 _MOST_TITLES = 3  # of a fix that changes several imports of one statement
 
 
+def _warns(hit: RuleMatch) -> bool:
+    """Whether a use that is no error has an effect: imports, annotations and type checks call nothing."""
+    if hit.rule.warns == "access" or (hit.rule.warns is None and hit.symbol in hit.rule.modules):
+        return True
+    use = hit.use
+    if use.role in (Role.IMPORT, Role.ANNOTATION):
+        return False
+    around = hit.place.parents(use.node) if use.role is Role.REFERENCE else None
+    if isinstance(around, ast.Tuple):
+        around = hit.place.parents(around)
+    return not (
+        isinstance(around, ast.Call)
+        and isinstance(around.func, ast.Name)
+        and around.func.id in ("isinstance", "issubclass")
+        and around.func is not use.node
+    )
+
+
 class FixMaker:
     """Makes the findings of one file, and their fixes."""
 
@@ -245,6 +263,8 @@ class FixMaker:
         rule = hit.rule
         level = severity(rule, self.versions)
         assert level is not None, "rules that say nothing at the target are not looked up"
+        if level is Severity.WARNING and not _warns(hit):
+            level = Severity.INFO
         seen = hit.use.seen or hit.use.seen_for_fix
         if hit.use.stated or seen:
             cls, _, member = hit.use.candidates[0].rpartition(".")
@@ -259,7 +279,9 @@ class FixMaker:
                     about = "the types of the objects"
                 self._stated[id(fix)] = Reason(kind, about)
         start, end = hit.match.start, hit.match.end
-        values = {**variables(hit), **({"argument": hit.match.parameter} if hit.match.parameter else {})}
+        values = dict(variables(hit))
+        if hit.match.parameter is not None:
+            values["argument"] = "`, `".join((hit.match.parameter, *hit.match.others))
         return Finding(
             code=rule.code,
             name=rule.name,

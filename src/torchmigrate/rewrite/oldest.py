@@ -26,7 +26,8 @@ def range_at(use: Use, name: str, versions: VersionRange) -> VersionRange:
     minimum = RELEASES[0] if versions.minimum is None else parse_version(versions.minimum)
     if oldest <= minimum:
         return versions
-    return VersionRange(versions.target, show_version(min(oldest, parse_version(versions.target))))
+    first = show_version(min(oldest, parse_version(versions.target)))
+    return VersionRange(versions.target, first, companions=versions.companions)
 
 
 def _tested(use: Use, versions: VersionRange) -> Version:

@@ -158,7 +158,7 @@ def scopes_of(
     wanted = Requirements(console.detail, trouble)
     given = Requirements(silent, silent)  # for those packages alone that a rule may ask for
     made: dict[tuple[int, Required], Scope] = {}
-    settings: dict[tuple[int, str | None, frozenset[str]], Settings] = {}
+    settings: dict[tuple[object, ...], Settings] = {}
     found: dict[Path, Scope] = {}
     counts: Counter[tuple[Required, Version]] = Counter()
     counted = frozenset(with_code(files))
@@ -169,12 +169,12 @@ def scopes_of(
             required = (wanted if scope.settings.minimum is None else given).of(path)
             target = parse_version(scope.settings.target)
             if scope.settings.minimum is None and path in counted:
-                counts[replace(required, packages=frozenset()), target] += 1
+                counts[replace(required, packages=frozenset(), companions=frozenset()), target] += 1
             key = id(scope), required
             if key not in made:
                 made[key] = _with(scope, required, target)
                 # Equal settings are one object, so that they get one engine.
-                same = id(scope), made[key].settings.minimum, required.packages
+                same = id(scope), made[key].settings.minimum, required.packages, required.companions
                 made[key] = made[key]._replace(settings=settings.setdefault(same, made[key].settings))
             scope = made[key]
         found[path] = scope
@@ -215,8 +215,8 @@ def _with(scope: Scope, required: Required, target: Version) -> Scope:
     if settings.minimum is None and required.minimum is not None and required.minimum <= target:
         settings = replace(settings, minimum=show_version(required.minimum))
         scope = scope._replace(source=required.path)
-    if required.packages:
-        settings = replace(settings, packages=required.packages)
+    if required.packages or required.companions:
+        settings = replace(settings, packages=required.packages, companions=required.companions)
     return scope if settings is scope.settings else scope._replace(settings=settings)
 
 

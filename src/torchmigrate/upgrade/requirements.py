@@ -52,7 +52,7 @@ def asked_by(project: Path) -> list[str]:
     for path in lists:
         if re.search(OTHER_PURPOSE, path.stem):
             continue
-        file = StatingFile(path, project, silent, silent, set())
+        file = StatingFile(path, project, silent, silent, set(), {})
         with suppress(UnreadableError):
             found += requirement_lines(file, file.read(), constraints=False)
     return found

@@ -20,6 +20,7 @@ from packaging.version import Version as PackageVersion
 from torchmigrate.patterns import pattern
 from torchmigrate.versions.releases import (
     COMPANIONS,
+    MOST_PATCHES,
     PATCH_RELEASES,
     PYTHONS,
     RELEASES,
@@ -32,9 +33,10 @@ from torchmigrate.versions.releases import (
 # conda calls it pytorch, and so do people in requirements files that pip could not install.
 _LIBRARIES = {
     **dict.fromkeys(["torch", "pytorch", "pytorch-cpu", "pytorch-gpu"], "torch"),
-    "torchvision": "torchvision",
-    "torchaudio": "torchaudio",
+    **{name: name for name in ("torchvision", "torchaudio", "torchtext", "torchdata")},
 }
+# Libraries with releases that do not pin torch: a bound of them says nothing about torch.
+_LOOSE = frozenset(["torchtext", "torchdata"])
 # torchvision 0.2 was Python alone, and asks for any torch: beside a bound of torch it says nothing.
 _LAST_WITH_LOOSE_COMPANIONS = (1, 0)
 _PYTHON_PATCHES = range(40)  # more than any Python 3 has had
@@ -52,12 +54,24 @@ class Bound(Struct, frozen=True):
 
     oldest: the oldest release that is allowed; for a requirement of a companion, that goes with a release
     which is allowed. newest: likewise. conditional: it may not hold, by a marker or as that of an extra.
+    library: the package that is required. least: its oldest release that is allowed.
     """
 
     oldest: Version
     newest: Version
-    companion: bool = False
+    library: str = "torch"
+    least: Version = ()
     conditional: bool = False
+
+    @property
+    def companion(self) -> bool:
+        """Whether the requirement is about another package than torch."""
+        return self.library != "torch"
+
+    @property
+    def is_about_torch(self) -> bool:
+        """Whether the requirement limits the releases of torch."""
+        return self.library not in _LOOSE
 
 
 def of_requirement(text: str) -> Bound | None:
@@ -124,7 +138,11 @@ def of_specifier(text: str, library: str = "torch") -> Bound | None:
             and any(allowed((*release, patch)) for patch in companion_patches(library, torch))
         ]
         if found:
-            return Bound(found[0], found[-1], companion=True)
+            # A release that goes with no release of torch in the table has its neighbor's place.
+            known = sorted({release for release in table.values() if len(release) > 1})
+            patches = [(release, patch) for release in known for patch in range(MOST_PATCHES)]
+            least = next(release for release, patch in patches if allowed((*release, patch)))
+            return Bound(found[0], found[-1], library, least)
     else:
         releases = [release for release in PATCH_RELEASES if allowed(release)]
         if releases:
@@ -139,7 +157,7 @@ def of_specifier(text: str, library: str = "torch") -> Bound | None:
         oldest = max(version, RELEASES[0])
         return Bound(oldest, oldest)
     torch = torch_release(library, version)
-    return None if torch is None else Bound(torch, torch, companion=True)
+    return None if torch is None else Bound(torch, torch, library, version)
 
 
 def of_poetry(text: str, library: str = "torch") -> Bound | None:
@@ -214,7 +232,7 @@ def lowest(bounds: Sequence[Bound]) -> tuple[Version | None, Bound | None]:
 
 
 def library_of(name: str) -> str | None:
-    """The library that a package's name means, if its requirements say something about torch."""
+    """The library that a package's name means, if it is torch or has releases that go with those of torch."""
     return _LIBRARIES.get(canonicalize_name(name))
 
 
@@ -227,7 +245,8 @@ def _either(specifiers: Iterable[str], library: str) -> Bound | None:
     return Bound(
         min(bound.oldest for bound in stated),
         max(bound.newest for bound in stated),
-        companion=library != "torch",
+        library,
+        min(bound.least for bound in stated),
     )
 
 

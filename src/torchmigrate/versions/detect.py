@@ -6,6 +6,7 @@ import ast
 import functools
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -63,6 +64,8 @@ _NAMES = (
     ".conda",
 )
 _YAML = (".yml", ".yaml")
+# What a file names that matters although another one has the bound of torch.
+_OTHERS = (b"torchvision", b"torchaudio", b"torchtext", b"torchdata", *map(str.encode, PACKAGES))
 _TEMPLATE = "__template__"  # what stands in a recipe for what nobody knows
 # Where projects have the recipe of their conda package.
 _RECIPES = ("", "conda.recipe", "conda-recipe", "recipe", ".conda", "conda", "conda/recipe")
@@ -79,19 +82,22 @@ class Required(Struct, frozen=True):
         oldest Python of the project, if the first torch that was built for it is that minimum, and a newer
         one than the file says.
     packages: those of `PACKAGES` that are declared, for a part of the project or for an extra as well.
+    companions: the oldest release of other libraries that is allowed, if one is declared.
     """
 
     minimum: Version | None = None
     path: Path | None = None
     python: Version | None = None
     packages: frozenset[str] = frozenset()
+    companions: frozenset[tuple[str, Version]] = frozenset()
 
 
 class _Stated(Struct, frozen=True):
-    """What the files of a directory state: bounds with the files that have them, and `PACKAGES`."""
+    """What the files of a directory state: bounds by file, `PACKAGES`, and companions."""
 
     bounds: Mapping[Path, Sequence[Bound]] = MappingProxyType({})
     packages: frozenset[str] = frozenset()
+    companions: Mapping[str, Version] = MappingProxyType({})
 
 
 class Requirements:
@@ -168,13 +174,18 @@ def _required(places: Sequence[_Stated]) -> Required:
     """What directories state together; of the same minimum in several of them, the first is named."""
     packages = frozenset().union(*(place.packages for place in places))
     stated = [(bound, path) for place in places for path, held in place.bounds.items() for bound in held]
+    least = {
+        library: min(place.companions[library] for place in places if library in place.companions)
+        for library in {library for place in places for library in place.companions}
+    }
+    companions = frozenset(least.items())
     if not stated:
-        return Required(None, None, packages=packages)
+        return Required(None, None, packages=packages, companions=companions)
     from torchmigrate.versions.bounds import lowest  # with all that understands requirements
 
     minimum, bound = lowest([bound for bound, _ in stated])
     path = next((path for held, path in stated if held is bound), None)
-    return Required(minimum, path, packages=packages)
+    return Required(minimum, path, packages=packages, companions=companions)
 
 
 def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
@@ -182,20 +193,22 @@ def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
     of_torch = False  # there is a bound of torch itself
     project = None
     packages: set[str] = set()
+    companions: dict[str, Version] = {}
     for reader, paths in _candidates(directory):
         project = project or project_of(directory)
+        least: dict[str, Version] = {}
         if of_torch:  # what is wrong with files that do not count for the minimum matters to nobody
             for path in paths:
-                _bounds(
-                    reader, StatingFile(path, project, silent, silent, packages), *map(str.encode, PACKAGES)
-                )
+                _bounds(reader, StatingFile(path, project, silent, silent, packages, least), *_OTHERS)
+            companions = least | companions
             continue
-        files = [StatingFile(path, project, note, trouble, packages) for path in paths]
+        files = [StatingFile(path, project, note, trouble, packages, least) for path in paths]
         here = {file.path: held for file in files if (held := _bounds(reader, file, b"torch"))}
         of_torch = any(not bound.companion for held in here.values() for bound in held)
+        companions = least | companions
         if of_torch or not found:
             found |= here
-    return _Stated(found, frozenset(packages))
+    return _Stated(found, frozenset(packages), companions)
 
 
 Reader = Callable[[StatingFile, bytes], "Iterable[Bound | None]"]
@@ -290,9 +303,21 @@ def _each(
             file.tell("not read: a requirement is too long")
             continue
         try:
-            yield read(text)
+            bound = read(text)
         except ValueError as error:
             file.tell(f"not understood: {error}")
+            continue
+        if bound is not None:
+            file.requires(bound)
+            bound = bound if bound.is_about_torch else None
+        yield bound
+
+
+def _declared(texts: Iterable[object], file: StatingFile) -> None:
+    """Remember what these requirements say of other packages than torch."""
+    from torchmigrate.versions.bounds import of_requirement
+
+    deque(_each(of_requirement, texts, replace(file, note=silent)), maxlen=0)
 
 
 def _conditional(bounds: Iterable[Bound | None]) -> list[Bound | None]:
@@ -322,11 +347,12 @@ def _pyproject(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
         "uv": _table(content, "tool", "uv").get("dev-dependencies"),
         **_table(project, "optional-dependencies"),
     }
-    file.declares([item for group in groups.values() for item in _items(group)])
+    _declared([item for group in groups.values() for item in _items(group)], file)
     others = [item for name, group in groups.items() if not _is_beside(name) for item in _items(group)]
     of_poetry = {name: _table(poetry, "group", name, "dependencies") for name in _table(poetry, "group")}
     for table in (_table(poetry, "dependencies"), *of_poetry.values()):
         file.declares(table)
+        deque(_poetry(table, replace(file, note=silent)), maxlen=0)
     if any(bound is not None for bound in own):
         return own  # what an extra or a group asks for is no bound of the project
     found = [*_each(of_requirement, others, file)]
@@ -426,7 +452,7 @@ def _setup_cfg(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     if "options.extras_require" not in parser:
         return bounds
     extras = [line for text in parser["options.extras_require"].values() for line in text.splitlines()]
-    file.declares(extras)
+    _declared(extras, file)
     if any(bound is not None for bound in bounds):
         return bounds
     return _conditional(_each(of_requirement, extras, file))
@@ -441,7 +467,7 @@ def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
 
     setup = read_setup(data)
     own, extras = setup.strings("install_requires"), setup.strings("extras_require")
-    file.declares(extras)
+    _declared(extras, file)
     bounds = [*_each(of_requirement, own, file)]
     if any(bound is not None for bound in bounds):
         return bounds

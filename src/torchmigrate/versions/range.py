@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _version = lru_cache(maxsize=None)(parse_version)
+_FIRST_LOOSE_TORCHDATA: Version = (0, 7)  # 0.7.1 and later ask for torch>=2
 
 
 class Versioned(Protocol):
@@ -53,30 +55,52 @@ class VersionRange:
 
     minimum None: not known, only the target counts.
     written_for: the oldest torch that the code has run on, where that is older than it must run on now.
+    companions: the oldest release of other libraries that the project declares. The minimum of a library that
+        is not among them is the release that goes with `minimum`.
 
     Raises:
         ValueError: one of them is not a release, or the minimum is newer than the target.
     """
 
-    __slots__ = ("minimum", "target", "written_for")
+    __slots__ = ("companions", "minimum", "target", "written_for")
 
     def __init__(
-        self, target: str = NEWEST, minimum: str | None = None, written_for: str | None = None
+        self,
+        target: str = NEWEST,
+        minimum: str | None = None,
+        written_for: str | None = None,
+        companions: Collection[tuple[str, Version]] | Mapping[str, Version] = (),
     ) -> None:
         if parse_version(target) < parse_version(minimum or target):
             raise ValueError(f"the minimum, torch {minimum}, is newer than the target, torch {target}")
         self.target = target
         self.minimum = minimum
         self.written_for = written_for or minimum
+        self.companions = dict(companions)
 
     def of(self, library: str) -> tuple[Version, Version | None]:
         """Target and minimum in releases of `library`, the minimum None if it is not known."""
-        return _companions(self.target, self.minimum, library)
+        target, derived = _companions(self.target, self.minimum, library)
+        return target, self._declared(library, derived, target)
 
     def known_to(self, library: str) -> Version | None:
         """The release of `library` up to which the code lives with every change; None if it is not known."""
         oldest = None if self.written_for is None else companion(library, _version(self.written_for))
+        if self.written_for == self.minimum and oldest != UNKNOWN:
+            return self._declared(library, oldest, self.of(library)[0])
         return None if oldest == UNKNOWN else oldest
+
+    def _declared(self, library: str, derived: Version | None, target: Version) -> Version | None:
+        """The minimum of a library: what the project declares, but nothing that torch's minimum excludes.
+
+        Only torchdata has releases that do not pin torch.
+        """
+        declared = self.companions.get(library)
+        if declared is None or declared > target:
+            return derived
+        if library == "torchdata" and derived is not None:
+            derived = min(derived, _FIRST_LOOSE_TORCHDATA)
+        return max(declared, derived or declared)
 
 
 @lru_cache(maxsize=1024)  # asked for each use of a file

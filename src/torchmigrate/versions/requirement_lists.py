@@ -6,12 +6,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.files.reading import UnreadableError, is_below, read
 from torchmigrate.patterns import pattern
+
+if TYPE_CHECKING:
+    from torchmigrate.versions.bounds import Bound
+    from torchmigrate.versions.releases import Version
 
 Note = Callable[[str], None]  # is told, in a line, what was not understood
 # Is told of a file that was not read at all, or (False) that is not what its name says.
@@ -38,7 +43,8 @@ def silent(*_: object) -> None:
 class StatingFile(Struct, frozen=True):
     """A file that may state a bound.
 
-    project: what it may lead to has to be there. packages: those of `PACKAGES` that it names.
+    project: what it may lead to has to be there. packages: those of `PACKAGES` that it names. companions: the
+        oldest release of each library other than torch that it allows.
     """
 
     path: Path
@@ -46,6 +52,7 @@ class StatingFile(Struct, frozen=True):
     note: Note
     trouble: Trouble
     packages: set[str]
+    companions: dict[str, Version]
 
     def read(self) -> bytes:
         """What is in it. Raises UnreadableError."""
@@ -60,6 +67,12 @@ class StatingFile(Struct, frozen=True):
         from torchmigrate.versions.bounds import name_of
 
         self.packages.update(PACKAGES.intersection(name_of(text) for text in texts if isinstance(text, str)))
+
+    def requires(self, bound: Bound) -> None:
+        """Remember which release of a companion a requirement allows."""
+        if bound.companion:
+            held = self.companions.get(bound.library, bound.least)
+            self.companions[bound.library] = min(held, bound.least)
 
 
 def decode(data: bytes) -> str:

@@ -57,12 +57,14 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _with_weights_by_name(hit: RuleMatch) -> RuleMatch:
-    """The hit; where weights are in the place of the flag already, only their name is missing."""
-    given = hit.use.call.args[0] if hit.use.call is not None and hit.use.call.args else None
+    """The hit; if weights are given in the place of the flag already, only their name is missing."""
+    call, parameter = hit.use.call, hit.match.parameter
+    at = hit.match.start, hit.match.end
+    given = next((node for node in call.args if hit.place.span(node) == at), None) if call else None
     if not isinstance(given, ast.Attribute) or not isinstance(given.value, (ast.Name, ast.Attribute)):
         return hit
     owner = given.value.id if isinstance(given.value, ast.Name) else given.value.attr
-    named = [case for case in hit.rule.cases if "first" in case.when and "first" in case.keywords]
+    named = [case for case in hit.rule.cases if parameter in case.when and parameter in case.keywords]
     if not owner.endswith("_Weights") or not named:
         return hit
     case = replace(named[-1], set={}, applicability=Applicability.SAFE, reason=None)

@@ -34,12 +34,6 @@ _OF_NUMBERS = frozenset(
     f"{_CONSTRAINTS}.{name}"
     for name in "real positive unit_interval boolean nonnegative_integer positive_integer".split()
 )
-_DECLARATIONS = {  # missing sides -> what declares them
-    ("domain",): "domain = $value",
-    ("codomain",): "codomain = $value",
-    _SIDES: "domain = codomain = $value",
-}
-_MOST = 4  # dimensions that a class may state as a number
 
 
 class _Refused(Exception):
@@ -84,13 +78,8 @@ def _assigned(item: Subclass, file: FileContext) -> Iterator[tuple[tuple[int, in
 
 def _undeclared(item: Subclass, file: FileContext) -> Iterator[tuple[tuple[int, int], list[Edit] | None]]:
     """A transform that does not say between what it leads."""
-    missing = [side for side in _SIDES if not item.defines(side)]
-    if missing and any(map(item.method, _PARTS)):
-        try:
-            edits = _declared(item, missing, file)
-        except (_Refused, Crowded):
-            edits = None
-        yield name_span(file.source, item.node), edits
+    if not all(map(item.defines, _SIDES)) and any(map(item.method, _PARTS)):
+        yield name_span(file.source, item.node), None
 
 
 # ---- what says the number of dimensions today --------------------------------------------------------------
@@ -143,42 +132,6 @@ def _values(item: Subclass, side: str, file: FileContext, spell: _Speller) -> Pa
     if name not in _OF_NUMBERS and name != _VECTOR:
         raise _Refused
     return spell(_REAL if name == _VECTOR else name)
-
-
-def _declared(item: Subclass, missing: Sequence[str], file: FileContext) -> list[Edit]:
-    """The sides that are missing, as real numbers with as many dimensions as the class says."""
-    body = item.node.body
-    if any(True for _ in item.stores("event_dim")):
-        raise _Refused  # what sets that says both
-    number = _number(item)
-    places = [node for node in body if any(_binds(node, name) for name in (*_SIDES, "event_dim"))]
-    described = ast.get_docstring(item.node, clean=False) is not None
-    first = places[0] if places else body[int(described)]
-    scope = next(each for each in file.names.scopes if each.node is item.node)
-    spell = _Speller(file, first, [body], scope)
-    if number < 2:
-        value = code("$value", value=spell(_VECTOR if number else _REAL))
-    else:
-        independent, real = spell(f"{_CONSTRAINTS}.independent"), spell(_REAL)
-        value = code("$independent($real, $number)", independent=independent, real=real, number=str(number))
-    if not is_alone(file.source, body, first):
-        raise _Refused
-    rewriting = file.rewriting()
-    rewriting.add_before(first, code(_DECLARATIONS[tuple(missing)], value=value))
-    return [*rewriting.edits(), *spell.edits]
-
-
-def _number(item: Subclass) -> int:
-    """How many dimensions the class says that an event has."""
-    bound = [node for node in item.node.body if _binds(node, "event_dim")]
-    if not bound:
-        return 0
-    value = bound[-1].value if isinstance(bound[-1], (ast.Assign, ast.AnnAssign)) else None
-    if len(bound) > 1 or not isinstance(value, ast.Constant) or type(value.value) is not int:
-        raise _Refused
-    if not 0 <= value.value <= _MOST:
-        raise _Refused
-    return value.value
 
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Finding
@@ -12,12 +14,15 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 
-_FLAG = pattern(r"[-/]+std[:=](?:c|gnu)\+\+(?:98|03|0x|11|1y|14|1z|17)")
+_FLAG = pattern(r"[-/]+std[:=](?:c|gnu)\+\+(?:98|03|0x|11|1y|14|(1z|17))")
+_WITHOUT_17 = "2.1"  # the first torch with headers that reject what is older than C++17
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every such flag of a file that makes an extension by `torch.utils.cpp_extension`."""
+    older = replace(rule, outdated=None, removed=_WITHOUT_17)
     if any(hit.use.call is not None for hit in hits):
         for node in file.names.nodes(ast.Constant):
-            if isinstance(node.value, str) and _FLAG.fullmatch(node.value):
-                yield finding_at(rule, file, file.source.span(node), symbol=node.value, fix=None)
+            if isinstance(node.value, str) and (flag := _FLAG.fullmatch(node.value)) is not None:
+                own = rule if flag[1] else older
+                yield finding_at(own, file, file.source.span(node), symbol=node.value, fix=None)

@@ -16,15 +16,19 @@ Signatures = tuple[Signature, ...]  # of all overloads; empty: not known
 class Point:
     """What there is in one release of torch, and in the releases of the other libraries that go with it."""
 
-    def __init__(self, release: str) -> None:
+    def __init__(self, release: str, oldest: VersionRange | None = None) -> None:
+        """oldest: the range that begins with `release`, if companions may have a minimum of their own."""
         self.release = release
         self._versions = VersionRange(target=release)
+        self._oldest = oldest
         self._missing: dict[str, str | None] = {}
         self._signatures: dict[str, Signatures] = {}
 
     def version(self, name: str) -> Version:
         """The release of the library to which a name belongs."""
-        return self._versions.of(name.partition(".")[0])[0]
+        library = name.partition(".")[0]
+        declared = self._oldest.of(library)[1] if self._oldest is not None else None
+        return declared or self._versions.of(library)[0]
 
     def status(self, name: str) -> Status:
         """Whether a name exists; UNKNOWN also for libraries without data."""
@@ -100,7 +104,7 @@ class Api:
         self.target = Point(versions.target)
         self.minimum = versions.minimum
         floor = versions.minimum or (versions.target if versions.target != NEWEST else None)
-        self.floor = None if floor is None else Point(floor)
+        self.floor = None if floor is None else Point(floor, versions if versions.minimum else None)
 
     def gone_since(self, name: str) -> Version | None:
         """The release since which a name is gone at the target; None: it was never there before."""

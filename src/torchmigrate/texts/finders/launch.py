@@ -7,6 +7,7 @@ it depends on the script, which is looked for in the project.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Reason, because
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
+from torchmigrate.source.trees import walk
 from torchmigrate.texts.commands import Command, Word
 from torchmigrate.texts.file import TextFile
 from torchmigrate.texts.finders.words import matches
@@ -25,11 +27,13 @@ _FLAGS = frozenset(["--standalone", "--no_python", "--no-python", "--run_path", 
 _MODULE = frozenset(["-m", "--module"])
 _READS = pattern(r"\bLOCAL_RANK\b")
 _TAKES = pattern(r"--local[-_]rank\b|\bargs\.local_rank\b")
+_MOST_IMPORTED = 400  # files that are looked for
+_NEVER_IN_A_PROJECT = frozenset(["argparse", "json", "math", "numpy", "os", "random", "sys", "time", "torch"])
 _PLACEHOLDER = pattern(r"[$<>{}*]|^\.\.\.$|^\[")
 
 
 class _Script(Struct, frozen=True):
-    """What is started. text: of the file, None if it was not found."""
+    """What is started. text: of the file and the modules that it imports; None if it was not found."""
 
     name: str | None
     text: str | None
@@ -104,7 +108,49 @@ def _script(words: Sequence[Word], index: int, file: TextFile) -> _Script:
         return _Script(given[1], text)
     if not name.endswith(".py") or _PLACEHOLDER.search(name):
         return _Script(None, None)
-    return _Script(name, file.find_beside(name))
+    text = file.find_beside(name)
+    return _Script(name, None if text is None else "\n".join(_with_imported(name, text, file)))
+
+
+def _with_imported(name: str, text: str, file: TextFile) -> Iterator[str]:
+    """The text of a script, and of the modules of its project that it imports, directly or not."""
+    waiting = [(name, text)]
+    seen = {name}
+    while waiting:
+        name, text = waiting.pop()
+        yield text
+        for other in _imported(name, text, name.count("/")):
+            if other not in seen and len(seen) < _MOST_IMPORTED:
+                seen.add(other)
+                found = file.find_beside(other)
+                if found is not None:
+                    waiting.append((other, found))
+
+
+def _imported(name: str, text: str, depth: int) -> Iterator[str]:
+    """The files that may hold the modules that a file imports, in its directory and those around it."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    around = name.split("/")[:-1]
+    for node in walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [(0, alias.name.split(".")) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module.split(".") if node.module else []
+            modules = [(node.level, base), *((node.level, [*base, alias.name]) for alias in node.names)]
+        else:
+            continue
+        for level, parts in modules:
+            if not parts or parts[0] in _NEVER_IN_A_PROJECT:
+                continue
+            places = range(depth, -1, -1) if level == 0 else [len(around) - level + 1]
+            for place in places:
+                if place >= 0:
+                    path = "/".join([*around[:place], *parts])
+                    yield f"{path}.py"
+                    yield f"{path}/__init__.py"
 
 
 def _fix(
