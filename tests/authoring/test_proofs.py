@@ -35,6 +35,14 @@ def test_the_catalogue_has_fixes():
 
 
 if HAS_TORCH:
+    from old_torch.record import rule_file
+    from proofs import wide
+
+    WIDE = [
+        pytest.param(item, number, example, id=example_id(item, number))
+        for item, number, example in fix_examples()
+        if rule_file(item.rule.path) in wide.FILES and wide.is_meant(example) and not lacking(example)
+    ]
 
     @pytest.mark.proof
     @pytest.mark.parametrize(("item", "example"), PROVABLE)
@@ -43,3 +51,25 @@ if HAS_TORCH:
 
         timeline = [in_torch(item.rule, release) for release in (item.rule.changed, item.rule.removed)]
         assert prove(*example.sides(), example.prove, example.gradients, *timeline) == []
+
+    @pytest.mark.proof
+    @pytest.mark.parametrize(("item", "number", "example"), WIDE)
+    def test_safe_fixes_of_numerical_rules_hold_for_wider_inputs(item, number, example):
+        from proofs.run import ProofError, prove, recordings_of
+
+        timeline = [in_torch(item.rule, release) for release in (item.rule.changed, item.rule.removed)]
+        wrong, known = {}, set()
+        for family, before, after, inputs in wide.cases(rule_file(item.rule.path), example):
+            if not recordings_of(before, after, inputs):
+                continue  # no old release ran it
+            try:
+                found = prove(before, after, inputs, False, *timeline)
+            except ProofError as error:
+                found = [str(error)]
+            name = f"{example_id(item, number)}/{family}"
+            if found and name in wide.EXPLAINED:
+                known.add(name)
+            elif found:
+                wrong[name] = found
+        assert wrong == {}
+        assert known == {name for name in wide.EXPLAINED if name.startswith(f"{example_id(item, number)}/")}

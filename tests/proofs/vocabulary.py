@@ -176,6 +176,138 @@ def real_spectrum(n: int) -> Tensor:
     return q @ torch.diag(torch.arange(1, n + 1, dtype=torch.float64)) @ torch.inverse(q)
 
 
+# ---- other inputs of the same kind (`wide.py`) ---------------------------------------------------------
+
+
+@word
+def strided(x: Tensor) -> Tensor:
+    """The same numbers, every other element of a larger tensor."""
+    return torch.stack((x, torch.ones_like(x)), -1)[..., 0]
+
+
+@word
+def backwards(x: Tensor) -> Tensor:
+    """The same numbers, with the memory in the reverse order of dimensions."""
+    dims = list(range(x.dim()))[::-1]
+    return x.permute(*dims).contiguous().permute(*dims) if x.dim() > 1 else x
+
+
+@word
+def batch(x: Tensor, count: int = 2) -> Tensor:
+    """Different tensors of this shape, in a new first dimension."""
+    return torch.stack([x * (1 + k / 7) for k in range(count)])
+
+
+@word
+def copies(x: Tensor) -> Tensor:
+    """A batch of as many as the last dimension but one has elements (or the last, if there is one)."""
+    return batch(x, x.shape[-2] if x.dim() > 1 else x.shape[-1])
+
+
+@word
+def expanded(x: Tensor) -> Tensor:
+    """A batch of two without memory for the second."""
+    return x.unsqueeze(0).expand(2, *x.shape)
+
+
+@word
+def single(x: Tensor) -> Tensor:
+    return x.to(torch.complex64 if x.is_complex() else torch.float32)
+
+
+@word
+def half(x: Tensor) -> Tensor:
+    return x if x.is_complex() else x.half()
+
+
+@word
+def complexed(x: Tensor) -> Tensor:
+    """With an imaginary part."""
+    return x if x.is_complex() else torch.complex(x, noise(x))
+
+
+@word
+def noise(x: Tensor) -> Tensor:
+    """Normally distributed, in the place of any structure."""
+    return torch.randn(x.shape, dtype=x.dtype)
+
+
+@word
+def singular(x: Tensor) -> Tensor:
+    """With two rows that are the same, or with a zero."""
+    x = x.clone()
+    if x.dim() > 1:
+        x[..., -1:, :] = x[..., :1, :]
+    else:
+        x[-1:] = 0
+    return x
+
+
+@word
+def zeros(x: Tensor) -> Tensor:
+    return torch.zeros_like(x)
+
+
+@word
+def shorter(x: Tensor) -> Tensor:
+    """Without the first row."""
+    return x[..., 1:, :] if x.dim() > 1 else x[1:]
+
+
+@word
+def narrower(x: Tensor) -> Tensor:
+    """Without the last row and the last column."""
+    return x[..., :-1, :-1] if x.dim() > 1 else x[:-1]
+
+
+@word
+def longer(x: Tensor) -> Tensor:
+    """With the first row once more."""
+    return torch.cat((x, x[..., :1, :]), -2) if x.dim() > 1 else torch.cat((x, x[:1]))
+
+
+@word
+def one(x: Tensor) -> Tensor:
+    """One element of each dimension but those of two."""
+    return x[tuple(slice(0, 2 if size == 2 else 1) for size in x.shape)]
+
+
+@word
+def empty(x: Tensor) -> Tensor:
+    """No elements along the first dimension."""
+    return x[:0]
+
+
+@word
+def none(x: Tensor) -> Tensor:
+    """No elements along the last dimension."""
+    return x[..., :0]
+
+
+@word
+def whole(x: Tensor) -> Tensor:
+    """Integers."""
+    return x if x.is_complex() else (x * 3).round().long()
+
+
+@word
+def vector(x: Tensor) -> Tensor:
+    """The first row of a matrix."""
+    return x[..., 0, :] if x.dim() > 1 else x
+
+
+@word
+def column(x: Tensor) -> Tensor:
+    """The first column of a matrix."""
+    return x[..., 0]
+
+
+@word
+def vectors(x: Tensor) -> Tensor:
+    """As many vectors as each has elements."""
+    return copies(x[..., 0] if x.dim() > 1 else x)
+
+
 # ---- signals, classes --------------------------------------------------------------------------------
 
 

@@ -299,6 +299,8 @@ def _given_tensor(value: Tensor) -> dict[str, Any]:
         "requires_grad": value.requires_grad,
         "data": [str(item) if isinstance(item, float) and item != item else item for item in flat.tolist()],
     }
+    if not value.is_contiguous():
+        form["strides"] = list(value.stride())
     if value.is_leaf and value.grad is not None:
         form["grad"] = _given_tensor(value.grad)
     return form
@@ -340,6 +342,8 @@ def _made_tensor(form: Mapping[str, Any]) -> Tensor:
         tensor = torch.view_as_complex(wide).to(dtype)
     else:
         tensor = torch.tensor(data, dtype=dtype).reshape(shape)
+    if "strides" in form:
+        tensor = _laid_out(tensor, form["strides"])
     if form["kind"] == "parameter":
         tensor = nn.Parameter(tensor, requires_grad=form["requires_grad"])
     elif form["requires_grad"]:
@@ -347,6 +351,17 @@ def _made_tensor(form: Mapping[str, Any]) -> Tensor:
     if "grad" in form:
         tensor.grad = _made_tensor(form["grad"])
     return tensor
+
+
+def _laid_out(value: Tensor, strides: list[int]) -> Tensor:
+    """The tensor with other strides; dimensions of stride 0 repeat one element."""
+    index = tuple(slice(0, 1 if stride == 0 else None) for stride in strides)
+    kept = value[index]
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(kept.shape, strides)) if kept.numel() else 0
+    memory = torch.zeros(extent, dtype=value.dtype)
+    tensor = memory.as_strided(kept.shape, strides)
+    tensor.copy_(kept)
+    return tensor.expand(value.shape)
 
 
 # ---- gradients -----------------------------------------------------------------------------------------

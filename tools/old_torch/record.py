@@ -40,6 +40,7 @@ class Case:
     after: str
     inputs: Mapping[str, str]
     gradients: bool
+    wide: bool = False
 
     def is_for(self, environment: Environment) -> bool:
         """Whether this release is asked."""
@@ -61,18 +62,30 @@ def cases() -> Iterator[Case]:
         if example.prove is not None:
             before, after = example.sides()
             yield Case(
-                file=_file(item.rule.path),
+                file=rule_file(item.rule.path),
                 name=example_id(item, number),
                 before=before,
                 after=after,
                 inputs=example.prove,
                 gradients=example.gradients and ".backward(" not in before,
             )
+            yield from _wide(item, number, example)
     for name, code in recorded_code.cases():
         yield Case("programs", name, code, "", {}, False)
 
 
-def _file(path: str) -> str:
+def _wide(item: Any, number: int, example: Any) -> Iterator[Case]:
+    """A safe example of numerical rules, on its wider inputs."""
+    from harness.catalogue import example_id
+    from proofs import wide
+
+    file = rule_file(item.rule.path)
+    for family, before, after, inputs in wide.cases(file, example):
+        yield Case(file, f"{example_id(item, number)}/{family}", before, after, inputs, False, wide=True)
+
+
+def rule_file(path: str) -> str:
+    """The file of a rule, as that of its recordings: torch/linalg."""
     parts = Path(path).with_suffix("").parts
     return "/".join(parts[parts.index("rules") + 1 :] if "rules" in parts else parts[-2:])
 
@@ -113,7 +126,10 @@ def record(directory: Path, environments: Sequence[Environment], files: Sequence
         for old in known.get(case.digest, ()):
             results.update({name: result for name, result in _apart(old).items() if name not in asked})
         found = list(_grouped(case, results, given[index][1]))
-        _add_later(case, found, results)
+        if case.wide:
+            found = _computed(found, case.inputs)
+        else:
+            _add_later(case, found, results)
         lines.setdefault(case.file, []).extend(found)
         releases = [name for line in found if "values" in line for name in line["releases"]]
         yield f"{case.name}: {', '.join(releases) or 'runs on none of them'}"
@@ -187,6 +203,17 @@ def _grouped(case: Case, results: Mapping[str, Any], inputs: Mapping[str, Any]) 
         if len(set(group["new"].values())) == 1:
             group["new"] = next(iter(group["new"].values()))
         yield group
+
+
+def _computed(lines: Sequence[dict[str, Any]], inputs: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The lines that have results other than inputs and what raised; only with those."""
+    found = []
+    for line in lines:
+        values = {name: item for name, item in line.get("values", {}).items() if name not in inputs}
+        values = {name: item for name, item in values.items() if item != compare.RAISED}
+        if values:
+            found.append({**line, "values": values})
+    return found
 
 
 def _add_later(case: Case, lines: Sequence[dict[str, Any]], results: Mapping[str, Any]) -> None:

@@ -148,6 +148,7 @@ def read_case(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary, *, calls
         requires=values.get("requires"),
         applicability=Applicability[values.get("applicability", "safe").upper()],
         reason=values.get("reason"),
+        safe_from=_safe_from(raw, values, path, words),
         title=raw["title"].strip() if "title" in raw else None,
     )
 
@@ -172,6 +173,14 @@ def _application(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> di
     if level == "safe" and "reason" in raw:
         words.problem((*path, "reason"), "`reason` says why a fix is not safe: it needs `applicability`")
     return values
+
+
+def _safe_from(
+    raw: Mapping[str, Any], values: Mapping[str, str], path: KeyPath, words: Vocabulary
+) -> str | None:
+    if "safe_from" in raw and values.get("applicability") != "unsafe":
+        words.problem((*path, "safe_from"), "`safe_from` needs `applicability: unsafe`")
+    return raw.get("safe_from")
 
 
 def _pattern(text: str, path: KeyPath, words: Vocabulary) -> tuple[str, ...]:

@@ -96,6 +96,9 @@ class Case(Struct, frozen=True):
     requires: str | None = None
     applicability: Applicability = Applicability.SAFE
     reason: str | None = None  # why it is not safe
+    safe_from: str | None = (
+        None  # the minimum from which on an unsafe fix is safe: the code lives with the change
+    )
     title: str | None = None
 
 

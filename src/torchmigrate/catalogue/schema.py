@@ -193,6 +193,7 @@ CASE: Schema = _record(
         "rename": _string("a qualified name, or a variable such as $new", rf"\A\$?{_DOTTED}\Z"),
         "arguments": _ARGUMENTS,
         "title": _LINE,
+        "safe_from": _VERSION,
         **_APPLICATION,
     },
 )

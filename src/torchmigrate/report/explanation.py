@@ -184,6 +184,8 @@ def _fixes(rule: Rule) -> list[str]:
 
 def _safety(case: Case, rule: Rule) -> str:
     level = case.applicability.label
+    if case.safe_from is not None:
+        level += f" (safe if the code only has to run on {rule.library} {case.safe_from} or newer)"
     if case.requires is None:
         return level
     needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"

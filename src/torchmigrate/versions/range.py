@@ -184,6 +184,9 @@ def applicability(
             Applicability.UNSAFE,
             because(f"{rule.library} {rule.changed} made something else of it"),
         )
+    known = versions.known_to(rule.library)
+    if case.safe_from is not None and known is not None and known >= _version(case.safe_from):
+        level, reasons = Applicability.SAFE, ()
     if case.requires is None:
         return level, reasons
     library, needed = requirement(case.requires, rule.library)

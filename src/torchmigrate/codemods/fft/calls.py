@@ -74,6 +74,10 @@ class Transform(Struct, frozen=True):
         index = self.given.get(parameter)
         return None if index is None or index == RECEIVER else self.arguments[index].value
 
+    def onesided(self) -> bool | None:
+        """Whether it is about half of the spectrum; None: only known when it runs."""
+        return _flag(self, "onesided", True)
+
 
 def read(hit: RuleMatch, source: Source) -> Transform:
     """The call of a use.
@@ -127,19 +131,27 @@ class _Changes(Struct, frozen=True):
 
 
 def new_call(
-    transform: Transform, value: Part, measure: Measure | None, spell: Callable[[str], str], source: Source
+    transform: Transform,
+    value: Part,
+    measure: Measure | None,
+    symmetric: bool,
+    spell: Callable[[str], str],
+    source: Source,
 ) -> Code:
     """The call of the new function, which gives a complex tensor where the old one gave pairs.
 
     Args:
         value: the new code of what is transformed.
         measure: where its size can be asked for, if anywhere.
+        symmetric: whether a spectrum that it is given surely is that of a real signal.
         spell: writes a qualified name at this place.
 
     Raises:
         Unclear: there is no call with the same meaning.
     """
-    changes = _short_time(transform) if transform.kind.endswith("stft") else _whole(transform, measure)
+    changes = (
+        _short_time(transform) if transform.kind.endswith("stft") else _whole(transform, measure, symmetric)
+    )
     call = CallEditor(source, transform.call)
     call.call_instead(code("$function", function=spell(changes.function)))
     for index, new in changes.arguments.items():
@@ -170,15 +182,25 @@ def _short_time(transform: Transform) -> _Changes:
     return _Changes(function, {index: Argument("True")})
 
 
-def _whole(transform: Transform, measure: Measure | None) -> _Changes:
-    """A transform as a whole, by the function of `torch.fft` that does the same: `rfft(x, 2)` as `rfft2`."""
+def halves(transform: Transform) -> bool:
+    """Whether it is an inverse transform of a two-sided spectrum of which only the first half counts."""
+    one = transformed_dimensions(transform) == 1
+    return transform.kind == "irfft" and transform.onesided() is False and one
+
+
+def _whole(transform: Transform, measure: Measure | None, symmetric: bool) -> _Changes:
+    """A transform as a whole, by the function of `torch.fft` that does the same: `rfft(x, 2)` as `rfft2`.
+
+    The old `irfft` only read the first half of a two-sided spectrum, as `torch.fft.irfft` does.
+    """
     kind = transform.kind
-    onesided = _flag(transform, "onesided", True)
+    onesided = transform.onesided()
     if onesided is None:
         raise Unclear("it is only known at run time whether the transform is one-sided")
-    count = _ndim(transform)
+    count = transformed_dimensions(transform)
     dims, sizes = _dims(transform, count)
-    base = kind if onesided else kind.replace("rfft", "fft")
+    halved = not symmetric and halves(transform)
+    base = kind if onesided or halved else kind.replace("rfft", "fft")
     listed = sizes is not None and sizes.keyword == "s"
     length = "n" if count is None or (listed and count == 1) else _SHORT[count]
     if length == "n":
@@ -198,7 +220,11 @@ def _whole(transform: Transform, measure: Measure | None) -> _Changes:
             raise Unclear("an argument that is no longer needed may have side effects")
         arguments[index] = new
     added = _odd(count, measure) if kind == "irfft" and onesided and sizes is None else None
-    real = kind == "irfft" and not onesided
+    if halved:
+        if measure is None:
+            raise Unclear("only half of its input counts: assign that to a variable")
+        added = Argument(measure.last(), "n")
+    real = kind == "irfft" and not onesided and not halved
     return _Changes(f"torch.fft.{base}{length}", arguments, added, real)
 
 
@@ -256,7 +282,7 @@ def _may_be_none(node: ast.expr, hit: RuleMatch) -> bool:
     return any(item.arg == node.id and ast.unparse(value) in ("None", "()", "[]") for item, value in pairs)
 
 
-def _ndim(transform: Transform) -> int | None:
+def transformed_dimensions(transform: Transform) -> int | None:
     """The number of dimensions of the signal; None: only known when it runs."""
     node = transform.value("signal_ndim")
     assert node is not None, "it has no default"

@@ -18,6 +18,7 @@ from torchmigrate.codemods.fft.inputs import as_complex, measure, real_only
 from torchmigrate.codemods.fft.model import Escapes, Helper, Layout, Length
 from torchmigrate.codemods.fft.products import Product, product, times
 from torchmigrate.codemods.fft.shapes import adds_dimension, inside_column, is_ellipsis, sliced
+from torchmigrate.codemods.fft.symmetry import is_exact
 from torchmigrate.codemods.fft.values import Values, only_argument
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import Code, Part, Stretch, code
@@ -386,7 +387,12 @@ class ComplexForm(Struct):
             if transform.takes_pairs:
                 new = as_complex(value, self.values, self.spell(transform, "torch.view_as_complex"))
         return new_call(
-            transform, new, sized, lambda name: self.spell(transform, name), self.rewriting.source
+            transform,
+            new,
+            sized,
+            is_exact(transform, self.values),
+            lambda name: self.spell(transform, name),
+            self.rewriting.source,
         )
 
     def _alone(self, pair: ast.expr) -> Code:

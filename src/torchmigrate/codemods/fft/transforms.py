@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.fft.calls import Transform, new_call, read
+from torchmigrate.codemods.fft.calls import Transform, halves, new_call, read
 from torchmigrate.codemods.fft.complex import PARTS, ComplexForm
 from torchmigrate.codemods.fft.helpers import Helpers
 from torchmigrate.codemods.fft.inputs import as_complex, measure
 from torchmigrate.codemods.fft.model import Escapes, Layout
 from torchmigrate.codemods.fft.shapes import last_part
+from torchmigrate.codemods.fft.symmetry import is_exact
 from torchmigrate.codemods.fft.values import Values, only_argument
 from torchmigrate.codemods.fft.variables import idle, mixed, unread
 from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Obstacle, Reason, because
@@ -41,6 +42,14 @@ CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50
 _OTHER_CLASS = because("the object may have another class")
+_NOT_SYMMETRIC = because(
+    "the old `irfft` gave other numbers for a spectrum that is not that of a real signal of this size, "
+    "such as one with learned weights or a mask"
+)
+_ONE_HALF = because(
+    "only the first half of the spectrum counts, as before, but the old `irfft` gave gradients to the other "
+    "half as well"
+)
 _WHY_COMPLEX = "complex tensors replace pairs: rounding, and gradients where a number is zero, may differ"
 _TRY_UNSAFE = Reason(Obstacle.UNSAFE, "uses complex tensors throughout")
 _Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
@@ -206,6 +215,10 @@ class Plan:
             level, held_by = min(cases, key=lambda item: item[0])
         if level >= Applicability.UNSAFE and any(map(_may_be, group.hits)):
             level, held_by = Applicability.UNSAFE, (*held_by, *_OTHER_CLASS)
+        inexact = [item for item in transforms.values() if not is_exact(item, values)]
+        if level >= Applicability.UNSAFE and inexact:
+            why = _ONE_HALF if all(map(halves, inexact)) else _NOT_SYMMETRIC
+            level, held_by = Applicability.UNSAFE, (*held_by, *why)
         title = "Add `torch.view_as_complex` and `torch.view_as_real` around the transform"
         group.plain = Rewriting(direct, level, held_by, title)
         if complex_edits is None or set(complex_edits) == set(direct) or arguments is None:
@@ -274,7 +287,8 @@ class Plan:
                 value = given
             else:
                 value = as_complex(node, values, spell("torch.view_as_complex"))
-        call = new_call(transform, value, measure(node, values, 1), spell, self.file.source)
+        exact = is_exact(transform, values)
+        call = new_call(transform, value, measure(node, values, 1), exact, spell, self.file.source)
         outer = values.parents.get(transform.call)
         part = values.part(outer) if isinstance(outer, ast.Subscript) else None
         if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):

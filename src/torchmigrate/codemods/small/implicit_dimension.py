@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.dimensions import plain_rank, same_shape, sizes_given
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.facts.dimensions import plain_rank, same_shape, sizes_given
 from torchmigrate.source.trees import walk
 
 _FIRST = (0, 1, 3)  # numbers of dimensions with which dimension 0 is normalized

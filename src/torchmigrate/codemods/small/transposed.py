@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.dimensions import plain_rank
 from torchmigrate.codemods.base.findings import fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import suffix_replaced
+from torchmigrate.semantics.facts.dimensions import plain_rank
 
 _OF_NUMBERS = "2.0"  # since when transposing a tensor without dimensions warns
 _OF_BATCHES = ("mT", "mH")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from torchmigrate.evidence.kinds import SHAPE
 from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.facts.dimensions import plain_rank
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import Variables, is_sparse
 from torchmigrate.semantics.model import BindingKind, Const, Scope, SemanticModel, Value
@@ -21,11 +22,11 @@ from torchmigrate.source.trees import walk
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
 
-TENSOR, NUMBER, INTEGER, SPARSE = "tensor", "number", "integer", "sparse"
+TENSOR, NUMBER, INTEGER, SPARSE, MATRIX = "tensor", "number", "integer", "sparse", "matrix"
 INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INT, INTEGER, SPARSE, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+    [TENSOR, NUMBER, INT, INTEGER, SPARSE, MATRIX, "bool", "floating", "bfloat16", "complex", *INTEGERS]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -114,6 +115,8 @@ class ValueFacts:
         sparse = is_sparse(node, scope, self.around, self._sparse)
         if sparse or (self.names.seen and SPARSE in self.seen(node, once=True)):
             found.add(SPARSE)
+        if plain_rank(node, scope, self.around) == 2:
+            found.add(MATRIX)
         return frozenset(found)
 
     def seen(self, node: ast.expr, *, once: bool = False) -> frozenset[str]:

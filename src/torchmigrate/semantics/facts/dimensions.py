@@ -9,6 +9,7 @@ from torchmigrate.semantics.model import BindingKind, Scope
 
 _FACTORIES = frozenset("zeros ones empty rand randn".split())
 _SHAPED = frozenset("view reshape permute".split())
+_MATRICES = frozenset("eye mm addmm vander cov".split())
 _DEEPEST = 20  # calls and variables on the way
 # Of all elements, if no dimension is given.
 _REDUCTIONS = frozenset("sum mean prod max min std var norm argmax argmin all any median logsumexp".split())
@@ -34,10 +35,14 @@ def plain_rank(node: ast.expr, scope: Scope, around: FileFacts, depth: int = 0) 
     if not isinstance(node, ast.Call):
         return None
     owner, _, last = (around.qualified(node.func) or "").rpartition(".")
+    if not owner and isinstance(node.func, ast.Attribute) and node.func.attr in ("mm", "addmm"):
+        return 2  # of whatever is a tensor
     if owner == "torch" and last in _FACTORIES:
         return sizes_given(node)
     if owner == "torch" and last == "arange":
         return 1
+    if last in _MATRICES and owner in ("torch", "torch.Tensor"):
+        return 2
     if owner == "torch" and last == "tensor" and node.args:
         return _nesting(node.args[0])
     if owner != "torch.Tensor" or not isinstance(node.func, ast.Attribute):
