@@ -113,6 +113,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         once=raw.get("once"),
         unless_declared=raw.get("unless_declared"),
         unless_named=raw.get("unless_named"),
+        failures=_one_line(raw["failures"]) if "failures" in raw else None,
         together=raw.get("together"),
         references=tuple(raw.get("references", ())),
         path=shown_path,

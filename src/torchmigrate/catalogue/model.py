@@ -130,6 +130,7 @@ class Rule(Struct, frozen=True):
     once: str | None = None
     unless_declared: str | None = None  # nothing is said where the project declares this package
     unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
+    failures: str | None = None  # where the new call fails and the old one did not, or the other way round
     together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none
     # Of a rule about files that are not Python: their kinds (`source.other`), and the module of
     # `texts.finders` that finds it; for "words", "variables" and "tokens" `symbols` are what is looked for.

@@ -257,6 +257,7 @@ RULE: Schema = _record(
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
         "unless_declared": {"enum": sorted(PACKAGES), "allowed": f"one of {', '.join(sorted(PACKAGES))}"},
         "unless_named": _string("a regular expression", r"\A\S+\Z"),
+        "failures": _TEXT,
         "together": _string("a name in kebab-case", r"\A[a-z0-9]+(?:-[a-z0-9]+)*\Z"),
         "references": _list_of(_string("a URL", r"\Ahttps?://\S+\Z"), "a list of URLs"),
         "examples": {"type": "array", "items": EXAMPLE, "minItems": 1, "allowed": "a list of examples"},

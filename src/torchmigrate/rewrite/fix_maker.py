@@ -212,7 +212,7 @@ class FixMaker:
             fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
             done: dict[int, Fix] = {}
             if name not in self.file.halved and all(item.fix is not None for item in mine):
-                done = _joined(fixes)
+                done = joined(fixes)
             # What keeps one of them from being made keeps all.
             why = tuple(
                 dict.fromkeys(reason for item in mine if item.fix is None for reason in item.blocked_by)
@@ -684,7 +684,7 @@ def _after_all(finding: Finding, fix: Fix | None, why: tuple[Reason, ...]) -> Fi
     return replace(finding, fix=None, blocked_by=tuple(dict.fromkeys((*finding.blocked_by, *why))))
 
 
-def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
+def joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     """Several fixes as one, by the id() of each, as safe as the least safe of them.
 
     Where they change one import in different ways they stay apart, for one round each.

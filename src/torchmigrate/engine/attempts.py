@@ -1,0 +1,249 @@
+"""Fixes in `try` statements: a handler is not rewritten while the body that it stands in for still fails."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+from msgspec.structs import replace
+
+from torchmigrate.catalogue.model import Rule
+from torchmigrate.findings import Applicability, Finding, Fix, Reason, Severity, because
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.fix_maker import joined
+from torchmigrate.semantics.guards.formulas import MISSING_IMPORT, MISSING_NAME, caught_by
+from torchmigrate.semantics.model import Guards, Role, Use
+from torchmigrate.source.trees import last_name, walk
+
+_BODY_FAILS = because("the body of the `try` still fails, so that this handler would always run")
+_HALF = because("the same call on the other side of the `try` has no fix")
+_UNSAFE_BODY = because(
+    "only an unsafe fix mends the body of the `try`, for which this handler runs until then"
+)
+# What a missing name, or a function that was removed, raises.
+_RAISED = (AttributeError, ImportError, NameError, RuntimeError, TypeError)
+_NAMED = MISSING_IMPORT.named | MISSING_NAME.named
+_Span = tuple[int, int]
+
+
+def within_attempts(
+    found: list[Finding], file: FileContext, rule_of: Callable[[str], Rule | None]
+) -> list[Finding]:
+    """The findings, with fixes in the body and the handlers of a `try` that depend on each other.
+
+    The same call on both sides is rewritten on both, or on neither. A handler keeps its old calls while
+    something in the body surely fails at the target.
+    """
+    attempts = list(_attempts(file))
+    if not attempts:
+        return found
+    sides = _Sides(found, file, rule_of)
+    for attempt in attempts:
+        sides.settle(attempt)
+    return sides.settled()
+
+
+class _Attempt:
+    """A `try`: the spans of its body (with its `else`), and of what runs instead of it.
+
+    broad: whether a handler catches more than missing names. about_releases: see `TryGuard`.
+    """
+
+    def __init__(self, node: ast.Try, body: list[_Span]) -> None:
+        self.node = node
+        self.body = body
+        self.instead: list[_Span] = []
+        self.broad = False
+        self.about_releases = False
+
+
+def _attempts(file: FileContext) -> Iterator[_Attempt]:
+    """The `try` statements of a file whose handlers may run for what is missing."""
+    source, names = file.source, file.names
+
+    def span(block: list[ast.stmt]) -> _Span:
+        return source.span(block[0])[0], source.span(block[-1])[1]
+
+    made: dict[int, _Attempt] = {}
+    for kind in (ast.Try, getattr(ast, "TryStar", ast.Try)):
+        for node in names.nodes(kind):
+            if id(node.body) in made:
+                continue
+            attempt = _Attempt(node, [span(part) for part in (node.body, node.orelse) if part])
+            made[id(node.body)] = attempt
+            for handler in node.handlers:
+                caught = caught_by(handler)
+                if any(map(_catches, caught)):
+                    attempt.instead.append(span(handler.body))
+                    attempt.broad = attempt.broad or caught.isdisjoint(_NAMED)
+    seen: set[int] = set()
+    for use in names.uses:
+        guards: Guards | None = use.guards
+        while guards is not None and id(guards) not in seen:
+            known = made.get(id(guards.attempt.node.body)) if guards.attempt is not None else None
+            if known is not None and guards.attempt is not None:
+                known.about_releases = known.about_releases or guards.attempt.about_releases
+                if guards.part == "handler" and not _holds(known.instead, use.start):
+                    # `try: return old(x)` with a handler that passes: what follows runs instead.
+                    known.instead.append((use.start, use.end))
+            guards = guards.around
+    return iter([attempt for attempt in made.values() if attempt.instead or attempt.broad])
+
+
+def _catches(name: str) -> bool:
+    """Whether a handler of such an error may run for what is missing; errors of the project may."""
+    kind = getattr(builtins, name, None)
+    if not isinstance(kind, type) or not issubclass(kind, BaseException):
+        return True
+    return any(issubclass(raised, kind) for raised in _RAISED) or issubclass(kind, _RAISED)
+
+
+def _holds(spans: list[_Span], offset: int) -> bool:
+    return any(start <= offset < end for start, end in spans)
+
+
+class _Sides:
+    """What findings do in the `try` statements of a file."""
+
+    def __init__(
+        self, found: list[Finding], file: FileContext, rule_of: Callable[[str], Rule | None]
+    ) -> None:
+        self.found = sorted(found, key=lambda item: item.start)
+        self.file = file
+        self.rule_of = rule_of
+        self._order = found
+        self._starts = [item.start for item in self.found]
+        self._uses = [use.start for use in file.names.uses]
+        # id() of a fix as it was made -> as it is now, and the other way round: several may have become one.
+        self._now: dict[int, Fix] = {id(item.fix): item.fix for item in found if item.fix is not None}
+        self._members: dict[int, list[int]] = {key: [key] for key in self._now}
+        self._functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+        for node in file.names.nodes(ast.FunctionDef):
+            self._functions[node.name].append(node)
+
+    def settled(self) -> list[Finding]:
+        """The findings with the fixes that are left."""
+        return [
+            item
+            if item.fix is None or self._now[id(item.fix)] is item.fix
+            else replace(item, fix=self._now[id(item.fix)])
+            for item in self._order
+        ]
+
+    def settle(self, attempt: _Attempt) -> None:
+        """Decide on the fixes in one `try`."""
+        inside = self._in(attempt.body)
+        if attempt.broad and not attempt.about_releases:
+            for item in inside:
+                rule = self.rule_of(item.code)
+                if rule is not None and rule.failures:
+                    self._lower([item], Applicability.UNSAFE, because(rule.failures))
+        instead = [item for item in self._in(attempt.instead) if self._applies(item)]
+        others = {item.code for item in inside if self._applies(item)}
+        for code in dict.fromkeys(item.code for item in self._in(attempt.instead)):
+            pair = [item for item in (*inside, *self._in(attempt.instead)) if item.code == code]
+            if not any(item.code == code for item in inside):
+                continue
+            if all(map(self._applies, pair)):
+                self._join(pair)
+            elif code in others or any(item.code == code for item in instead):
+                self._lower(pair, Applicability.DISPLAY, _HALF)
+        instead = [item for item in instead if self._applies(item)]
+        if not instead:
+            return
+        fails, level = self._body(attempt, instead)
+        if fails:
+            self._lower(instead, Applicability.DISPLAY, _BODY_FAILS)
+        elif level is Applicability.UNSAFE:
+            self._lower(instead, level, _UNSAFE_BODY)
+
+    # ---- fixes ---------------------------------------------------------------------------------------
+
+    def _applies(self, item: Finding) -> bool:
+        """Whether the fix of a finding can be applied, as things stand."""
+        return item.fix is not None and self._now[id(item.fix)].applicability > Applicability.DISPLAY
+
+    def _lower(self, items: list[Finding], level: Applicability, why: tuple[Reason, ...]) -> None:
+        for old in {
+            id(self._now[id(item.fix)]): self._now[id(item.fix)] for item in items if item.fix
+        }.values():
+            if old.applicability > level:
+                self._put({id(old): replace(old, applicability=level, held_by=why)})
+
+    def _join(self, items: list[Finding]) -> None:
+        fixes = {id(fix): fix for fix in (self._now[id(item.fix)] for item in items if item.fix)}
+        if len(fixes) > 1:
+            self._put(joined(fixes))
+
+    def _put(self, new: Mapping[int, Fix]) -> None:
+        """Let fixes take the place of others, by the id() of those."""
+        for old, fix in new.items():
+            keys = self._members.pop(old)
+            self._members.setdefault(id(fix), []).extend(keys)
+            self._now.update(dict.fromkeys(keys, fix))
+
+    # ---- places --------------------------------------------------------------------------------------
+
+    def _in(self, spans: list[_Span]) -> list[Finding]:
+        return [
+            item
+            for start, end in spans
+            for item in self.found[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+        ]
+
+    def _body(self, attempt: _Attempt, instead: list[Finding]) -> tuple[bool, Applicability]:
+        """Whether the body of a `try` fails after the fixes, and how safe those are that it needs.
+
+        What functions of the file do that are called there counts as well. In code that is about releases,
+        only calls count that the handler has, too.
+        """
+        numeric = attempt.broad and not attempt.about_releases
+        rewritten = {(item.symbol or "").rpartition(".")[2] for item in instead} - {""}
+        level = Applicability.SAFE
+        blocks: list[ast.stmt] = [*attempt.node.body, *attempt.node.orelse]
+        seen = set(map(id, blocks))
+        for block in blocks:  # grows by the functions that are called
+            start, end = self.file.source.span(block)
+            for item in self._in([(start, end)]) if numeric else ():
+                if item.severity is Severity.ERROR and item not in instead:
+                    if not self._applies(item):
+                        return True, level
+                    level = min(level, self._now[id(item.fix)].applicability)
+            uses = self.file.names.uses[bisect_left(self._uses, start) : bisect_left(self._uses, end)]
+            understood = {use.end for use in uses}
+            for use in uses:
+                same = any(name.rpartition(".")[2] in rewritten for name in use.candidates)
+                if (numeric or same) and self._is_gone(use) and not self._is_mended(use):
+                    return True, level
+            for node in walk(block):
+                if isinstance(node, ast.Call):
+                    name = last_name(node.func)
+                    if name in rewritten and self._end(node.func) not in understood:
+                        return True, level  # a method of who knows what
+                    for function in self._functions.get(name, ()):
+                        if id(function) not in seen:
+                            seen.add(id(function))
+                            blocks.append(function)
+        return False, level
+
+    def _end(self, node: ast.expr) -> int:
+        return self.file.source.span(node)[1]
+
+    def _is_gone(self, use: Use) -> bool:
+        """Whether a use fails at the target for lack of what it names."""
+        if use.role in (Role.STRING, Role.ANNOTATION) or use.in_string:
+            return False
+        gone = all(self.file.exists(name) is False for name in use.candidates)
+        return gone and not self.file.runs_elsewhere(use.guards)
+
+    def _is_mended(self, use: Use) -> bool:
+        return use.start in self._silent or any(map(self._applies, self._in([(use.start, use.end)])))
+
+    @cached_property
+    def _silent(self) -> set[int]:
+        """Where a fix of an import changes what a name means."""
+        return {start for item in self.found if self._applies(item) for start, _ in item.places}
