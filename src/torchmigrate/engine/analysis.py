@@ -20,7 +20,7 @@ from torchmigrate.codemods import codemod
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.finder import ApiFinder
-from torchmigrate.engine.attempts import within_attempts
+from torchmigrate.engine.dependent import with_failing_imports, within_attempts
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.evidence.evidence import EvidenceOfFiles
@@ -183,6 +183,7 @@ class Analyser:
         found = file.fixes.settled(file.fixes.at_target(found))
         if any(finding.fix is not None for finding in found):
             found = within_attempts(found, file, self.catalogue.find)
+            found = with_failing_imports(found, file)
             found = held_back(found, file.names, file.source, file.path, file.exports, self.project)
         return found
 

@@ -33,10 +33,19 @@ class Exports:
         names: what the resolver found in the file.
         is_init: the file is an `__init__.py`, whose imports other modules use.
         elsewhere: whether another file of the project takes a name; asked last, since it may take long.
+        fails: whether an import raises an error on every supported release, so that nobody can take its name.
     """
 
-    def __init__(self, names: SemanticModel, *, is_init: bool = False, elsewhere: Elsewhere = nobody) -> None:
+    def __init__(
+        self,
+        names: SemanticModel,
+        *,
+        is_init: bool = False,
+        elsewhere: Elsewhere = nobody,
+        fails: Callable[[Binding], bool] = lambda binding: False,
+    ) -> None:
         self.names = names
+        self.fails = fails
         self.is_init = is_init
         self._elsewhere = elsewhere
         self._asked: dict[str, bool] = {}
@@ -44,7 +53,11 @@ class Exports:
     def takes(self, binding: Binding) -> bool:
         """Whether the name that this binds has to stay bound."""
         name = binding.name
-        if binding.exported or name in self.names.all_names:
+        if name in self.names.all_names:
+            return True  # a star import fails without it
+        if binding.is_import and self.fails(binding):
+            return False
+        if binding.exported:
             return True
         if binding.scope is not self.names.module:
             return False

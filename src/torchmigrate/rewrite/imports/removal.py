@@ -115,7 +115,7 @@ def _removable(
         and binding.scope.kind != "class"  # an attribute of the class
         and not (scopes.in_try(binding) and _alone(binding))
         and not binding.type_checking
-        and not _loads_submodule(binding, names, places)
+        and (scopes.exports.fails(binding) or not _loads_submodule(binding, names, places))
         and not _registers_operators(binding, names)
         and not _in_type_string(names, binding.name)
         and not _in_type_comment(source.text, binding.name)

@@ -1,18 +1,30 @@
-"""Fixes in `try` statements: a handler is not rewritten while the body that it stands in for still fails."""
+"""Fixes that depend on each other: in the parts of a `try`, and at the uses of an import that fails."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from operator import itemgetter
 
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Applicability, Finding, Fix, Reason, Severity, because
+from torchmigrate.findings import (
+    Applicability,
+    DroppedUse,
+    Edit,
+    Finding,
+    Fix,
+    Obstacle,
+    Reason,
+    Severity,
+    because,
+)
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import joined
 from torchmigrate.semantics.guards.formulas import MISSING_IMPORT, MISSING_NAME, caught_by
@@ -27,6 +39,8 @@ _UNSAFE_BODY = because(
 # What a missing name, or a function that was removed, raises.
 _RAISED = (AttributeError, ImportError, NameError, RuntimeError, TypeError)
 _NAMED = MISSING_IMPORT.named | MISSING_NAME.named
+_APART = because("another fix that depends on it changes the same line")
+_STAYS = because("the import fails at the target, and something else still needs it")
 _Span = tuple[int, int]
 
 
@@ -44,7 +58,7 @@ def within_attempts(
     sides = _Sides(found, file, rule_of)
     for attempt in attempts:
         sides.settle(attempt)
-    return sides.settled()
+    return sides.fixes.settled()
 
 
 class _Attempt:
@@ -106,6 +120,58 @@ def _holds(spans: list[_Span], offset: int) -> bool:
     return any(start <= offset < end for start, end in spans)
 
 
+class _Fixes:
+    """The fixes of a file, several of which may become one, or be shown only."""
+
+    def __init__(self, found: list[Finding]) -> None:
+        self._found = found
+        # id() of a fix as it was made -> as it is now, and the other way round.
+        self._now: dict[int, Fix] = {id(item.fix): item.fix for item in found if item.fix is not None}
+        self._members: dict[int, list[int]] = {key: [key] for key in self._now}
+
+    def settled(self) -> list[Finding]:
+        """The findings with the fixes that are left."""
+        return [
+            item
+            if item.fix is None or self._now[id(item.fix)] is item.fix
+            else replace(item, fix=self._now[id(item.fix)])
+            for item in self._found
+        ]
+
+    def now(self, fix: Fix) -> Fix:
+        """What has become of a fix."""
+        return self._now[id(fix)]
+
+    def applies(self, fix: Fix | None) -> bool:
+        """Whether a fix can be applied, as things stand."""
+        return fix is not None and self.now(fix).applicability > Applicability.DISPLAY
+
+    def lower(self, fixes: Iterable[Fix | None], level: Applicability, why: tuple[Reason, ...]) -> None:
+        """Let fixes be no safer than `level`."""
+        for old in [self.now(fix) for fix in fixes if fix is not None]:
+            if old.applicability > level and id(old) in self._members:
+                self._put({id(old): replace(old, applicability=level, held_by=why)})
+
+    def join(self, some: Iterable[Fix | None]) -> None:
+        """Let all of some fixes be applied, or none; these are shown only where they do not fit together."""
+        fixes = [fix for fix in some if fix is not None]
+        apart = {id(now): now for now in map(self.now, fixes)}
+        if len(apart) > 1:
+            self._put(joined(apart))
+            if len({id(self.now(fix)) for fix in fixes}) > 1:
+                self.lower(fixes, Applicability.DISPLAY, _APART)
+
+    def _put(self, new: Mapping[int, Fix]) -> None:
+        """Let fixes take the place of others, by the id() of those."""
+        for old, fix in new.items():
+            keys = self._members.pop(old)
+            self._members.setdefault(id(fix), []).extend(keys)
+            self._now.update(dict.fromkeys(keys, fix))
+
+
+# ---- try --------------------------------------------------------------------------------------------
+
+
 class _Sides:
     """What findings do in the `try` statements of a file."""
 
@@ -115,24 +181,12 @@ class _Sides:
         self.found = sorted(found, key=lambda item: item.start)
         self.file = file
         self.rule_of = rule_of
-        self._order = found
+        self.fixes = _Fixes(found)
         self._starts = [item.start for item in self.found]
         self._uses = [use.start for use in file.names.uses]
-        # id() of a fix as it was made -> as it is now, and the other way round: several may have become one.
-        self._now: dict[int, Fix] = {id(item.fix): item.fix for item in found if item.fix is not None}
-        self._members: dict[int, list[int]] = {key: [key] for key in self._now}
         self._functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
         for node in file.names.nodes(ast.FunctionDef):
             self._functions[node.name].append(node)
-
-    def settled(self) -> list[Finding]:
-        """The findings with the fixes that are left."""
-        return [
-            item
-            if item.fix is None or self._now[id(item.fix)] is item.fix
-            else replace(item, fix=self._now[id(item.fix)])
-            for item in self._order
-        ]
 
     def settle(self, attempt: _Attempt) -> None:
         """Decide on the fixes in one `try`."""
@@ -141,7 +195,7 @@ class _Sides:
             for item in inside:
                 rule = self.rule_of(item.code)
                 if rule is not None and rule.failures:
-                    self._lower([item], Applicability.UNSAFE, because(rule.failures))
+                    self.fixes.lower([item.fix], Applicability.UNSAFE, because(rule.failures))
         instead = [item for item in self._in(attempt.instead) if self._applies(item)]
         others = {item.code for item in inside if self._applies(item)}
         for code in dict.fromkeys(item.code for item in self._in(attempt.instead)):
@@ -149,42 +203,20 @@ class _Sides:
             if not any(item.code == code for item in inside):
                 continue
             if all(map(self._applies, pair)):
-                self._join(pair)
+                self.fixes.join(item.fix for item in pair)
             elif code in others or any(item.code == code for item in instead):
-                self._lower(pair, Applicability.DISPLAY, _HALF)
+                self.fixes.lower((item.fix for item in pair), Applicability.DISPLAY, _HALF)
         instead = [item for item in instead if self._applies(item)]
         if not instead:
             return
         fails, level = self._body(attempt, instead)
         if fails:
-            self._lower(instead, Applicability.DISPLAY, _BODY_FAILS)
+            self.fixes.lower((item.fix for item in instead), Applicability.DISPLAY, _BODY_FAILS)
         elif level is Applicability.UNSAFE:
-            self._lower(instead, level, _UNSAFE_BODY)
-
-    # ---- fixes ---------------------------------------------------------------------------------------
+            self.fixes.lower((item.fix for item in instead), level, _UNSAFE_BODY)
 
     def _applies(self, item: Finding) -> bool:
-        """Whether the fix of a finding can be applied, as things stand."""
-        return item.fix is not None and self._now[id(item.fix)].applicability > Applicability.DISPLAY
-
-    def _lower(self, items: list[Finding], level: Applicability, why: tuple[Reason, ...]) -> None:
-        for old in {
-            id(self._now[id(item.fix)]): self._now[id(item.fix)] for item in items if item.fix
-        }.values():
-            if old.applicability > level:
-                self._put({id(old): replace(old, applicability=level, held_by=why)})
-
-    def _join(self, items: list[Finding]) -> None:
-        fixes = {id(fix): fix for fix in (self._now[id(item.fix)] for item in items if item.fix)}
-        if len(fixes) > 1:
-            self._put(joined(fixes))
-
-    def _put(self, new: Mapping[int, Fix]) -> None:
-        """Let fixes take the place of others, by the id() of those."""
-        for old, fix in new.items():
-            keys = self._members.pop(old)
-            self._members.setdefault(id(fix), []).extend(keys)
-            self._now.update(dict.fromkeys(keys, fix))
+        return self.fixes.applies(item.fix)
 
     # ---- places --------------------------------------------------------------------------------------
 
@@ -210,9 +242,9 @@ class _Sides:
             start, end = self.file.source.span(block)
             for item in self._in([(start, end)]) if numeric else ():
                 if item.severity is Severity.ERROR and item not in instead:
-                    if not self._applies(item):
+                    if item.fix is None or not self._applies(item):
                         return True, level
-                    level = min(level, self._now[id(item.fix)].applicability)
+                    level = min(level, self.fixes.now(item.fix).applicability)
             uses = self.file.names.uses[bisect_left(self._uses, start) : bisect_left(self._uses, end)]
             understood = {use.end for use in uses}
             for use in uses:
@@ -247,3 +279,48 @@ class _Sides:
     def _silent(self) -> set[int]:
         """Where a fix of an import changes what a name means."""
         return {start for item in self.found if self._applies(item) for start, _ in item.places}
+
+
+# ---- imports that fail -------------------------------------------------------------------------------
+
+
+def with_failing_imports(found: list[Finding], file: FileContext) -> list[Finding]:
+    """The findings, without fixes that rewrite uses of an import which fails at the target, and leave that.
+
+    All uses of it are rewritten, so that it goes, or none is.
+    """
+    imports = [
+        binding
+        for binding in file.names.imports
+        if binding.guards.is_nothing() and file.import_fails(binding)
+    ]
+    if not imports or all(item.fix is None for item in found):
+        return found
+    fixes = _Fixes(found)
+    made = {id(item.fix): item.fix for item in found if fixes.applies(item.fix) and item.fix is not None}
+    edits = sorted(((edit, key) for key, fix in made.items() for edit in fix.edits), key=itemgetter(0))
+    starts = [edit.start for edit, _ in edits]
+    longest = max((edit.end - edit.start for edit, _ in edits), default=0)
+
+    def at(start: int, end: int) -> Iterator[tuple[Edit, Fix]]:
+        for edit, key in edits[bisect_left(starts, start - longest) : bisect_left(starts, end)]:
+            if edit.end > start:
+                yield edit, made[key]
+
+    for binding in imports:
+        node = binding.node
+        assert isinstance(node, ast.alias), "it is an import"
+        name = re.compile(rf"\b{re.escape(binding.name)}\b")
+        taken = [
+            [fix for edit, fix in at(use, use + 1) if not name.search(edit.text)] for use in binding.uses
+        ]
+        concerned = [fix for some in taken for fix in some]
+        if not concerned or any(edit.start <= edit.end for edit, _ in at(*file.source.span(node))):
+            continue
+        goes = all(taken) and file.imports.removals([DroppedUse(binding.id, tuple(binding.uses))])
+        if goes:
+            fixes.join(concerned)
+        else:
+            reason = Reason(Obstacle.TAKEN, name=binding.name) if file.exports.takes(binding) else None
+            fixes.lower(concerned, Applicability.DISPLAY, (reason,) if reason else _STAYS)
+    return fixes.settled()
