@@ -104,6 +104,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         deprecated=raw.get("deprecated"),
         changed=raw.get("changed"),
         removed=raw.get("removed"),
+        until=raw.get("until"),
         raises=raw.get("raises"),
         advice=raw["advice"].strip() if "advice" in raw else None,
         replaced_by=tuple(raw.get("replaced_by", ())),

@@ -119,6 +119,7 @@ class Rule(Struct, frozen=True):
     deprecated: str | None = None  # warns
     changed: str | None = None  # other results or another default, silently: warning
     removed: str | None = None  # gone: error
+    until: str | None = None  # nothing is said from this release on
     # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
     raises: str | None = None
     advice: str | None = None  # what to do by hand where no case fits
@@ -160,6 +161,7 @@ class RuleHead(Struct, frozen=True, array_like=True):
     opt_in: bool
     unless_declared: str | None
     files: tuple[str, ...] = ()
+    until: str | None = None
 
     @classmethod
     def of(cls, rule: Rule) -> RuleHead:
@@ -179,6 +181,7 @@ class RuleHead(Struct, frozen=True, array_like=True):
             opt_in=rule.opt_in,
             unless_declared=rule.unless_declared,
             files=rule.files,
+            until=rule.until,
         )
 
 

@@ -252,6 +252,7 @@ RULE: Schema = _record(
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),
         "codemod": _string("a codemod as FOLDER.MODULE", r"\A[a-z_]+\.[a-z0-9_]+\Z"),
         "prefilter": _string("a regular expression", r"\A.+\Z"),
+        "until": _VERSION,
         "raises": {"enum": list(RAISES), "allowed": "`always`, `sometimes` or `never`"},
         "opt_in": _TRUE,
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},

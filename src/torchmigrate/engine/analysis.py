@@ -184,7 +184,7 @@ class Analyser:
         if any(finding.fix is not None for finding in found):
             found = within_attempts(found, file, self.catalogue.find)
             found = with_failing_imports(found, file)
-            found = held_back(found, file.names, file.source, file.path, file.exports, self.project)
+            found = held_back(found, file)
         return found
 
 

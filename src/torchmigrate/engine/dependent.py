@@ -310,7 +310,7 @@ def with_failing_imports(found: list[Finding], file: FileContext) -> list[Findin
     for binding in imports:
         node = binding.node
         assert isinstance(node, ast.alias), "it is an import"
-        name = re.compile(rf"\b{re.escape(binding.name)}\b")
+        name = re.compile(rf"(?<![\w.]){re.escape(binding.name)}\b")
         taken = [
             [fix for edit, fix in at(use, use + 1) if not name.search(edit.text)] for use in binding.uses
         ]
