@@ -294,6 +294,22 @@ def test_form_feeds_begin_a_line_anew(feed: str) -> None:
     assert new.count("\f") == code.count("\f")
 
 
+# ---- what says nothing --------------------------------------------------------------------------------
+
+
+def test_a_deprecated_value_that_is_only_compared() -> None:
+    code = (
+        "from torch.distributed.fsdp import ShardingStrategy\nif s == ShardingStrategy.NO_SHARD:\n    f()\n"
+    )
+    assert symbols(code) == []
+    assert symbols(code.replace("f()", "f(ShardingStrategy.NO_SHARD)"))
+
+
+def test_an_annotation_beside_an_import() -> None:
+    code = "from functorch import FunctionalModule\ndef f(x: FunctionalModule): pass\n"
+    assert len(symbols(code)) == 1
+
+
 # ---- what is only filled in --------------------------------------------------------------------------
 
 
