@@ -147,7 +147,7 @@ class FixMaker:
             if single is None:
                 with self._caught(hit):
                     single = self._single_fix(hit)
-            if single is not None or not self._is_idle(hit, elsewhere):
+            if single is not None or not self.is_idle(hit, elsewhere):
                 found.append((hit, single))
         remove_idle(found, self.source, self.remove)
         return [
@@ -155,7 +155,7 @@ class FixMaker:
             for hit, fix in found
         ]
 
-    def _is_idle(self, hit: RuleMatch, elsewhere: Collection[str]) -> bool:
+    def is_idle(self, hit: RuleMatch, elsewhere: Collection[str]) -> bool:
         """Whether a name that is still there is only compared, or stands in an annotation as well.
 
         Neither warns, nor changes anything.
