@@ -90,7 +90,7 @@ class _Bound:
             gone.setdefault(self.bindings[number].name, []).append(self.bindings[number])
         for name, bound in gone.items():
             every = len(bound) == len(self.names.module.bindings[name])
-            if every and name not in words and exports.takes(bound[0]):
+            if every and name not in words and exports.keeps(bound[0]):
                 return Reason(Obstacle.TAKEN, name=name)
         return None
 

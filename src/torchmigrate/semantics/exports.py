@@ -53,15 +53,16 @@ class Exports:
     def takes(self, binding: Binding) -> bool:
         """Whether the name that this binds has to stay bound."""
         name = binding.name
-        if name in self.names.all_names:
-            return True  # a star import fails without it
-        if binding.is_import and self.fails(binding):
-            return False
-        if binding.exported:
+        if binding.exported or name in self.names.all_names:
             return True
         if binding.scope is not self.names.module:
             return False
         return self.is_init or self.is_taken(name)
+
+    def keeps(self, binding: Binding) -> bool:
+        """The same, unless it is an import that fails; without what `__all__` names, a star import fails."""
+        fails = binding.is_import and self.fails(binding) and binding.name not in self.names.all_names
+        return not fails and self.takes(binding)
 
     def is_taken(self, name: str) -> bool:
         """Whether a string, a doctest or another file takes a name of the module."""

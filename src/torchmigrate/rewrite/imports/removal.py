@@ -119,7 +119,7 @@ def _removable(
         and not _registers_operators(binding, names)
         and not _in_type_string(names, binding.name)
         and not _in_type_comment(source.text, binding.name)
-        and not scopes.exports.takes(binding)
+        and not scopes.exports.keeps(binding)
     )
 
 
