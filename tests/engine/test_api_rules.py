@@ -598,7 +598,16 @@ SETTINGS = "import torch\nfrom torch._inductor import config\n"
         ("if hasattr(config, 'gone'):\n    config.gone = 1\n", []),
         ("if torch.__version__ < '2.5':\n    config.gone = 1\n", []),
         ("try:\n    config.gone = 1\nexcept AttributeError:\n    pass\n", []),
-        ("try:\n    torch.compile(f, options={'gone': 1})\nexcept RuntimeError:\n    pass\n", []),
+        (
+            "try:\n    torch.compile(f, options={'gone': 1})\nexcept RuntimeError:\n    pass\n",
+            ["TM001 'gone'"],
+        ),
+        (
+            "try:\n    torch.compile(f, options={'gone': 1})\nexcept RuntimeError as e:\n"
+            "    if 'attribute' not in str(e):\n        raise\n",
+            [],
+        ),
+        ("try:\n    config.gone = 1\nexcept Exception:\n    pass\n", []),
         ("config = mine()\nconfig.gone = 1\n", []),
         ("options = {'gone': 1}\noptions = {}\nconfig.patch(options)\n", []),
     ],

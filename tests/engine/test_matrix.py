@@ -18,7 +18,7 @@ from harness.summary import HAS_TORCH
 from torchmigrate.authoring.examples import EXAMPLE_PATH
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.walk.resolver import LIBRARY_ROOTS
-from torchmigrate.versions.releases import parse_version
+from torchmigrate.versions.releases import RELEASES, parse_version, show_version
 from torchmigrate.versions.surface import surface_of
 from torchmigrate.versions.surface_model import EntryKind, Status
 
@@ -110,13 +110,21 @@ def test_every_use(item, old, new):
     assert not faults, "\n\n".join(faults)
 
 
+def at_last(rule):
+    """Options for the last release in which a rule says something."""
+    if rule.until is None:
+        return ()
+    before = max(release for release in RELEASES if release < parse_version(rule.until))
+    return ("--target", show_version(before))
+
+
 def is_moved(rule, old):
     return old not in rule.symbols
 
 
 def use_faults(rule, old, new, shape):
-    found = run(shape.code, *only([rule.code]), path=EXAMPLE_PATH)
-    result = run(shape.code, *only([rule.code]), *FIX_ALL, path=EXAMPLE_PATH)
+    found = run(shape.code, *only([rule.code]), *at_last(rule), path=EXAMPLE_PATH)
+    result = run(shape.code, *only([rule.code]), *at_last(rule), *FIX_ALL, path=EXAMPLE_PATH)
     if shape.expect == SILENT:
         return ["reported"] if found.findings else []
     if not found.findings:
@@ -221,7 +229,7 @@ def test_the_new_name_is_reached_by_the_imports(item, old, new):
     if "reference" not in (item.rule.roles or plain_case(item.rule).roles):
         module, _, last = old.rpartition(".")
         code = f"from {module} import {last} as f\n"
-    text = run(code, *only([item.rule.code]), *FIX_ALL, path=EXAMPLE_PATH).new_text
+    text = run(code, *only([item.rule.code]), *at_last(item.rule), *FIX_ALL, path=EXAMPLE_PATH).new_text
     assert text is not None
     space = {}
     exec(text, space)

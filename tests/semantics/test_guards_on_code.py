@@ -2170,9 +2170,44 @@ def test_the_new_call_in_a_handler(handler: str) -> None:
 
 @pytest.mark.parametrize("handler", ANY_HANDLER)
 def test_code_that_does_without(handler: str) -> None:
-    assert reported(f"import torch\ntry:\n    torch.onnx.enable_log()\n{handler}\n    pass\n") == []
-    gone = f"import torch\ntry:\n    torch.onnx.enable_log()\n{handler}\n    raise Old\n"
-    assert reported(gone) == ["torch.onnx.enable_log"]
+    """`except RuntimeError` is there for whatever else fails, unless the handler says what it is about."""
+    code = f"import torch\ntry:\n    torch.onnx.enable_log()\n{handler}\n    "
+    assert reported(f"{code}pass\n") == ([] if "Attribute" in handler else ["torch.onnx.enable_log"])
+    assert reported(f"{code}raise Old\n") == ["torch.onnx.enable_log"]
+
+
+@pytest.mark.parametrize("handler", ANY_HANDLER)
+def test_a_name_that_is_only_looked_up(handler: str) -> None:
+    assert reported(f"import torch\ntry:\n    f = torch.rfft\n{handler}\n    f = None\n") == []
+
+
+SHOWS = {
+    "if torch.__version__ < '1.8':\n        raise": True,
+    "if hasattr(torch, 'linalg'):\n        y = None": True,
+    "if 'no attribute' in str(error):\n        y = None": True,
+    "y = None if 'removed' in error.args[0] else 1": True,
+    "if re.search('was removed', str(error)):\n        y = None": True,
+    "if not isinstance(error, AttributeError):\n        raise": True,
+    "y = torch.fft.rfft(x)": True,
+    "if 'singular' in str(error):\n        y = None": False,
+    "if 'rfft' in str(error):\n        y = None": False,
+    "if 'out of memory' in str(error):\n        y = None": False,
+    "print('removed the negative values')": False,
+    "y = torch.zeros_like(x)": False,
+    "pass": False,
+    "return": False,
+}
+
+
+@pytest.mark.parametrize("handler", SHOWS)
+@pytest.mark.parametrize(
+    "error", ["RuntimeError", "Exception", "BaseException", "(ValueError, RuntimeError)"]
+)
+def test_a_handler_of_any_error_shows_what_it_is_about(handler: str, error: str) -> None:
+    body = f"    try:\n        y = torch.rfft(x, 1)\n    except {error} as error:\n        "
+    handler = handler.replace("\n", "\n    ")
+    code = f"import re\nimport torch\ndef f(x):\n{body}{handler}\n    return y\n"
+    assert reported(code) == ([] if SHOWS[handler.replace("\n    ", "\n")] else ["torch.rfft"])
 
 
 @pytest.mark.parametrize("handler", OTHER_HANDLER)

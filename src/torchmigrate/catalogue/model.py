@@ -125,6 +125,7 @@ class Rule(Struct, frozen=True):
     deprecated: str | None = None  # warns
     changed: str | None = None  # other results or another default, silently: warning
     removed: str | None = None  # gone: error
+    until: str | None = None  # nothing is said from this release on
     # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
     raises: str | None = None
     # Where it warns: "call", or "access" of the name, so that an import warns; None: modules when imported
@@ -138,6 +139,7 @@ class Rule(Struct, frozen=True):
     once: str | None = None
     unless_declared: str | None = None  # nothing is said where the project declares this package
     unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
+    failures: str | None = None  # where the new call fails and the old one did not, or the other way round
     together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none
     # Of a rule about files that are not Python: their kinds (`source.other`), and the module of
     # `texts.finders` that finds it; for "words", "variables" and "tokens" `symbols` are what is looked for.
@@ -167,6 +169,7 @@ class RuleHead(Struct, frozen=True, array_like=True):
     opt_in: bool
     unless_declared: str | None
     files: tuple[str, ...] = ()
+    until: str | None = None
 
     @classmethod
     def of(cls, rule: Rule) -> RuleHead:
@@ -186,6 +189,7 @@ class RuleHead(Struct, frozen=True, array_like=True):
             opt_in=rule.opt_in,
             unless_declared=rule.unless_declared,
             files=rule.files,
+            until=rule.until,
         )
 
 

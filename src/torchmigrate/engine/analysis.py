@@ -20,6 +20,7 @@ from torchmigrate.codemods import codemod
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.finder import ApiFinder
+from torchmigrate.engine.dependent import with_failing_imports, within_attempts
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.evidence.evidence import EvidenceOfFiles
@@ -187,7 +188,9 @@ class Analyser:
         """The same of findings of which each has one fix at most."""
         found = file.fixes.settled(file.fixes.at_target(found))
         if any(finding.fix is not None for finding in found):
-            found = held_back(found, file.names, file.source, file.path, file.exports, self.project)
+            found = within_attempts(found, file, self.catalogue.find)
+            found = with_failing_imports(found, file)
+            found = held_back(found, file)
         return found
 
 

@@ -6,15 +6,14 @@ import ast
 import functools
 import re
 from bisect import bisect_left
-from pathlib import Path
 
 from msgspec.structs import replace
 
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason
 from torchmigrate.patterns import pattern
-from torchmigrate.project.index import ProjectIndex
 from torchmigrate.project.mentions import Mentions
 from torchmigrate.project.screening import Imports, may_assign, may_patch
+from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.exports import Exports
 from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
 from torchmigrate.semantics.public_names import public_name
@@ -26,17 +25,11 @@ _Import = ast.Import | ast.ImportFrom
 _SETTINGS = "torch.backends."  # what is assigned there is no function
 
 
-def held_back(
-    found: list[Finding],
-    names: SemanticModel,
-    source: Source,
-    path: Path,
-    exports: Exports,
-    project: ProjectIndex,
-) -> list[Finding]:
+def held_back(found: list[Finding], file: FileContext) -> list[Finding]:
     """The findings, with those fixes as advice only that leave a patch, or another file, without its name."""
+    names, source, exports = file.names, file.source, file.exports
     reasons: dict[int, Reason] = {}
-    patches = _Patches(names, source, path, project)
+    patches = _Patches(file)
     fixes = {id(finding.fix): finding.fix for finding in found if finding.fix is not None}
     imports = [binding for binding in names.imports if binding.scope is names.module]
     uses = sorted((offset, binding.name) for binding in imports for offset in binding.uses)
@@ -97,7 +90,7 @@ class _Bound:
             gone.setdefault(self.bindings[number].name, []).append(self.bindings[number])
         for name, bound in gone.items():
             every = len(bound) == len(self.names.module.bindings[name])
-            if every and name not in words and exports.takes(bound[0]):
+            if every and name not in words and exports.keeps(bound[0]):
                 return Reason(Obstacle.TAKEN, name=name)
         return None
 
@@ -170,12 +163,13 @@ def _written_without(fix: Fix, uses: list[tuple[int, str]]) -> list[str]:
 class _Patches:
     """What the file and its project patch."""
 
-    def __init__(self, names: SemanticModel, source: Source, path: Path, project: ProjectIndex) -> None:
-        self.names = names
-        self.source = source
-        self.data = source.text.encode("utf-8", "surrogatepass")
-        self.path = path
-        self.project = project
+    def __init__(self, file: FileContext) -> None:
+        self.names = file.names
+        self.source = file.source
+        self.data = file.source.text.encode("utf-8", "surrogatepass")
+        self.path = file.path
+        self.project = file.project
+        self.exists = file.exists
         self._own: Mentions | None = None
         self._imported: Imports | None = None
         self._known: dict[str, Reason | None] = {}
@@ -234,7 +228,9 @@ class _Patches:
     def _patches_here(self, name: str, last: str) -> bool:
         if self._own is None:
             self._own = Mentions(self.names.tree, self.path.absolute().parent.parts)
+        # What is only set where it is missing is left as it is, if the target has it.
+        filled_in = () if self.exists(name) else self._own.filled_in
         return last in self._own.patched_anywhere or any(
             item.parts[-1] == last and name in self.project.qualified(item, self.path)
-            for item in self._own.patched
+            for item in (*self._own.patched, *filled_in)
         )

@@ -160,18 +160,22 @@ def written_names(case: Case, variables: Mapping[str, str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)  # of the templates of all rules
 def dotted_names(text: str) -> tuple[str, ...]:
-    """Dotted names in a template: `torch.linalg.solve($A, $B)` holds `torch.linalg.solve`."""
+    """Dotted names in a template, whole: `torch.linalg.solve($A, $B)` holds `torch.linalg.solve` alone."""
     try:
         tree = ast.parse(text.replace("$", "__"), mode="eval")
     except SyntaxError:
         return ()
     found = []
+    inner: set[ast.AST] = set()  # parts of names that were found: `walk` gives what is outside first
     for node in walk(tree):
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and node in inner:
+            inner.add(node.value)
+        elif isinstance(node, ast.Attribute):
             dotted = ast.unparse(node)
             plain = dotted.replace(".", "").isidentifier()  # not `torch.linalg.lstsq(a, b).solution`
             if plain and dotted.partition(".")[0] in LIBRARY_ROOTS:
                 found.append(dotted)
+                inner.add(node.value)
     return tuple(found)
 
 

@@ -27,6 +27,7 @@ from torchmigrate.semantics.guards.formulas import (
     MISSING_IMPORT,
     MISSING_NAME,
     Arguments,
+    is_about,
     is_handled,
     surely_runs,
     survives,
@@ -378,6 +379,8 @@ def _is_replaced(binding: Binding) -> bool:
     """
     attempt = binding.guards.attempt
     if attempt is None or binding.guards.part != "body" or not binding.is_import:
+        return False
+    if not any(is_about(attempt, handler, MISSING_IMPORT) for handler in attempt.node.handlers):
         return False
     handlers = [statement for handler in attempt.node.handlers for statement in handler.body]
     inside = set(map(id, handlers))

@@ -58,6 +58,7 @@ class Mentions:
         dynamic_objects: whether any attribute of such an object may be read.
         loads: whether modules are loaded by names in strings.
         patched: what is replaced by something else.
+        filled_in: what is only set where it is missing.
         patched_anywhere: last parts of such names, where the rest is not known.
     """
 
@@ -72,6 +73,7 @@ class Mentions:
         self.dynamic_objects = False
         self.loads = False
         self.patched: set[Name] = set()
+        self.filled_in: set[Name] = set()
         self.patched_anywhere: set[str] = set()
         self._directory = directory
         self._bound: dict[str, set[Name]] = {}
@@ -99,13 +101,16 @@ class Mentions:
                 meant = [name for item in call.args[:1] for name in self.meanings(item)]
                 self.dynamic.update(meant)
                 self.dynamic_objects |= not meant
+        filled_in = set(_filled_in(nodes))
         for attribute in nodes(ast.Attribute):
-            if not isinstance(attribute.ctx, ast.Load):
+            if id(attribute) in filled_in:
+                self.filled_in.update(self.meanings(attribute))
+            elif not isinstance(attribute.ctx, ast.Load):
                 self.patched.update(self.meanings(attribute))
                 if often:
                     self.patched_anywhere.add(attribute.attr)
         for call in nodes(ast.Call):
-            if not _PATCHES.isdisjoint(_parts(call.func)):
+            if not _PATCHES.isdisjoint(_parts(call.func)) and id(call) not in filled_in:
                 self._patching_call(call)
                 if often:
                     self.patched_anywhere.update(text.rpartition(".")[2] for text in _strings(call))
@@ -217,6 +222,61 @@ class Mentions:
                 self.patched_anywhere.update(
                     text.rpartition(".")[2] for text in _strings(item) if "." in text
                 )
+
+
+def _filled_in(nodes: Nodes) -> Iterator[int]:
+    """id() of what sets an attribute only where it is missing: `if not hasattr(dist, "f"): dist.f = ...`"""
+    for branch in nodes(ast.If):
+        yield from _set_in(branch.body, set(_said_missing(branch.test)))
+    for attempt in nodes(ast.Try):
+        tried = {
+            node.attr
+            for statement in attempt.body
+            if isinstance(statement, ast.Expr)
+            for node in [statement.value]
+            if isinstance(node, ast.Attribute)
+        }
+        for handler in attempt.handlers if tried else ():
+            if handler.type is not None and "AttributeError" in _parts(handler.type):
+                yield from _set_in(handler.body, tried)
+
+
+def _said_missing(test: ast.expr) -> Iterator[str]:
+    """The attributes that are missing where a test is true."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from _said_missing(part)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        call = test.operand
+        if isinstance(call, ast.Call) and _last(call.func) == "hasattr" and len(call.args) == 2:
+            yield from _strings(call.args[1])
+        elif isinstance(call, ast.Compare) and isinstance(call.ops[0], ast.In):
+            yield from _strings(call.left)
+    elif isinstance(test, ast.Compare):
+        call = test.left
+        none = test.comparators[0]
+        if isinstance(test.ops[0], ast.NotIn):
+            yield from _strings(call)
+        elif (
+            isinstance(call, ast.Call)
+            and _last(call.func) == "getattr"
+            and isinstance(test.ops[0], ast.Is)
+            and isinstance(none, ast.Constant)
+            and none.value is None
+        ):
+            yield from _strings(call.args[1]) if len(call.args) > 1 else ()
+
+
+def _set_in(body: list[ast.stmt], names: set[str]) -> Iterator[int]:
+    """id() of what sets one of some attributes in a block."""
+    for statement in body if names else ():
+        for node in [*getattr(statement, "targets", ()), getattr(statement, "value", None)]:
+            if (isinstance(node, ast.Attribute) and node.attr in names) or (
+                isinstance(node, ast.Call)
+                and _last(node.func) == "setattr"
+                and not names.isdisjoint(_strings(ast.Tuple(node.args[1:2], ast.Load())))
+            ):
+                yield id(node)
 
 
 def _loaded(node: ast.expr) -> list[Name]:

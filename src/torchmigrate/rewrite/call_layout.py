@@ -18,6 +18,7 @@ from torchmigrate.findings import Edit
 from torchmigrate.match.context import CannotFix, Positions
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.cursor import Cursor
+from torchmigrate.rewrite.lines import line_start
 
 _LINE_END = pattern(r"[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r)")
 _COMMENT_AFTER = pattern(r"[ \t\f]*,?[ \t\f]*#")
@@ -55,7 +56,7 @@ class CallLayout(Struct, frozen=True):
 
     def line_start(self, offset: int) -> int:
         """Offset of the first character of the line."""
-        return max(self.text.rfind("\n", 0, offset), self.text.rfind("\r", 0, offset)) + 1
+        return line_start(self.text, offset)
 
     def begins_line(self, offset: int) -> bool:
         """Whether only white space is before an offset on its line, and the line begins in the call."""

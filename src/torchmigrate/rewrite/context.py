@@ -17,10 +17,12 @@ from torchmigrate.semantics.exports import Exports
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Guards, SemanticModel, Value
+from torchmigrate.semantics.model import Binding, BindingKind, Guards, SemanticModel, Value
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange
+from torchmigrate.versions.surface import surface_of
+from torchmigrate.versions.surface_model import Status
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.evidence import SeenPlaces
@@ -121,7 +123,7 @@ class FileContext:
             return self.project.needed_elsewhere(self.path, name, starred=starred)
 
         is_init = self.path.name in ("__init__.py", "__init__.pyi")
-        return Exports(self.names, is_init=is_init, elsewhere=elsewhere)
+        return Exports(self.names, is_init=is_init, elsewhere=elsewhere, fails=self._always_fails)
 
     @cached_property
     def imports(self) -> ImportPlanner:
@@ -166,6 +168,24 @@ class FileContext:
     def target(self, library: str) -> tuple[int, ...] | None:
         """The release of a library that is moved to; None for one that is not known."""
         return self.versions.of(library)[0]
+
+    def import_fails(self, binding: Binding, *, oldest: bool = False) -> bool:
+        """Whether an import surely raises an error at the target, or on the oldest supported release."""
+        name = (binding.target if binding.kind is BindingKind.FROM_IMPORT else binding.module) or ""
+        surface = surface_of(name)
+        release = self.versions.of(name.partition(".")[0])[oldest]
+        if surface is None or release is None:
+            return False
+        # A function that only raises can be imported.
+        return surface.status(name, release) is Status.ABSENT and surface.entry(name, release) is None
+
+    def _always_fails(self, binding: Binding) -> bool:
+        """Whether nobody can take what an import binds, on any supported release."""
+        return (
+            binding.guards.is_nothing()
+            and self.import_fails(binding)
+            and (self.versions.minimum is None or self.import_fails(binding, oldest=True))
+        )
 
     def runs_elsewhere(self, guards: Guards) -> bool:
         """Whether guards say that a place does not run at the target; hits have been asked already."""

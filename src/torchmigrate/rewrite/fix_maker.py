@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import pairwise
@@ -157,6 +157,7 @@ class FixMaker:
                 with self._caught(first):
                     fixes.update(self._module_fix(first, hits))
         found: list[tuple[RuleMatch, Fix | None]] = []
+        elsewhere = {hit.symbol for hit in hits if hit.use.role is not Role.ANNOTATION}
         for hit in hits:
             if id(hit) in unchanged:
                 continue
@@ -164,12 +165,27 @@ class FixMaker:
             if single is None:
                 with self._caught(hit):
                     single = self._single_fix(hit)
-            found.append((hit, single))
+            if single is not None or not self.is_idle(hit, elsewhere):
+                found.append((hit, single))
         remove_idle(found, self.source, self.remove)
         return [
             replace(self.finding(hit, fix), places=uses.get(id(hit), ()), blocked_by=self._kept(hit, fix))
             for hit, fix in found
         ]
+
+    def is_idle(self, hit: RuleMatch, elsewhere: Collection[str]) -> bool:
+        """Whether a name that is still there is only compared, or stands in an annotation as well.
+
+        Neither warns, nor changes anything.
+
+        Args:
+            elsewhere: the symbols that are found outside of annotations.
+        """
+        if severity(hit.rule, self.versions) is Severity.ERROR:
+            return False
+        if hit.use.role is Role.ANNOTATION:
+            return hit.symbol in elsewhere
+        return not hit.rule.cases and identity.is_compared(hit.use, hit.place.parents)
 
     def _kept(self, hit: RuleMatch, fix: Fix | None) -> tuple[Reason, ...]:
         reason = self._taken.get(id(hit.use)) if fix is None else None
@@ -230,7 +246,7 @@ class FixMaker:
             fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
             done: dict[int, Fix] = {}
             if name not in self.file.halved and all(item.fix is not None for item in mine):
-                done = _joined(fixes)
+                done = joined(fixes)
             # What keeps one of them from being made keeps all.
             why = tuple(
                 dict.fromkeys(reason for item in mine if item.fix is None for reason in item.blocked_by)
@@ -706,7 +722,7 @@ def _after_all(finding: Finding, fix: Fix | None, why: tuple[Reason, ...]) -> Fi
     return replace(finding, fix=None, blocked_by=tuple(dict.fromkeys((*finding.blocked_by, *why))))
 
 
-def _joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
+def joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     """Several fixes as one, by the id() of each, as safe as the least safe of them.
 
     Where they change one import in different ways they stay apart, for one round each.

@@ -14,6 +14,7 @@ from torchmigrate.patterns import pattern
 
 COMMENT_LINE = pattern(r"[ \t\f]*#[^\r\n]*(?:\r\n|\r|\n)")
 BLANK_LINES = pattern(r"(?:[ \t\f]*(?:\r\n|\r|\n))+")
+_FORM_FEED = pattern(r"[ \t\f]*\f")
 _REST_OF_LINE = pattern(r"(?:[ \t\f;]|\\(?:\r\n|\r|\n))*(#[^\r\n]*)?(\r\n|\r|\n|\Z)")
 _MARKER = pattern(
     r"noqa\b(?:\s*:\s*[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)?"
@@ -48,8 +49,20 @@ def end_of(source: SourceText, node: ast.stmt | ast.alias) -> int:
 
 
 def line_start(text: str, offset: int) -> int:
-    """Offset of the first character of the physical line that holds `offset`."""
-    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    """Offset of the first character of the physical line that holds `offset`.
+
+    That is behind a form feed in its white space: indentation is counted from there.
+    """
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    return behind_form_feed(text, start, offset)
+
+
+def behind_form_feed(text: str, start: int, end: int) -> int:
+    """Where the indentation of a line begins that begins at `start`; before `end`."""
+    if text.find("\f", start, end) < 0:
+        return start
+    found = _FORM_FEED.match(text, start, end)
+    return found.end() if found else start
 
 
 def begins_line(source: SourceText, statement: ast.stmt) -> bool:

@@ -23,7 +23,14 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.code import Code
 from torchmigrate.rewrite.expressions import ExpressionEdits
-from torchmigrate.rewrite.lines import end_of, is_marker, line_start, start_of, without_gap
+from torchmigrate.rewrite.lines import (
+    behind_form_feed,
+    end_of,
+    is_marker,
+    line_start,
+    start_of,
+    without_gap,
+)
 from torchmigrate.source.ranges import Ranges
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
@@ -455,7 +462,7 @@ class Rewriting:
                 least = end
 
     def _is_line_start(self, offset: int) -> bool:
-        return self.text[offset - 1 : offset] in ("\n", "\r")
+        return self.text[offset - 1 : offset] in ("\n", "\r", "\f")
 
     def _new_line(self, item: _Insertion) -> str:
         indent = self._indent_of(item.like)
@@ -501,7 +508,7 @@ class Rewriting:
             line = _NEXT_LINE.match(self.text, start)
             assert line is not None, "matches anything"
             if line[0].strip() and start not in self._lines_of_file.in_strings:
-                found.append(start)
+                found.append(behind_form_feed(self.text, start, line.end()))
             if line.end() == start:
                 break
             start = line.end()
@@ -578,8 +585,11 @@ class Lines:
                 continue
             body = node.body
             if body[0].lineno > node.lineno:
-                inner = self.source.line_text(body[0].lineno)
-                return inner[node.col_offset : body[0].col_offset] or " " * 4
+                outer, inner = (
+                    self.source.line_text(line)[:column].rpartition("\f")[2]
+                    for line, column in ((node.lineno, node.col_offset), (body[0].lineno, body[0].col_offset))
+                )
+                return inner[len(outer) :] or " " * 4
         return " " * 4
 
     @cached_property

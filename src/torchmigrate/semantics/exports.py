@@ -33,10 +33,19 @@ class Exports:
         names: what the resolver found in the file.
         is_init: the file is an `__init__.py`, whose imports other modules use.
         elsewhere: whether another file of the project takes a name; asked last, since it may take long.
+        fails: whether an import raises an error on every supported release, so that nobody can take its name.
     """
 
-    def __init__(self, names: SemanticModel, *, is_init: bool = False, elsewhere: Elsewhere = nobody) -> None:
+    def __init__(
+        self,
+        names: SemanticModel,
+        *,
+        is_init: bool = False,
+        elsewhere: Elsewhere = nobody,
+        fails: Callable[[Binding], bool] = lambda binding: False,
+    ) -> None:
         self.names = names
+        self.fails = fails
         self.is_init = is_init
         self._elsewhere = elsewhere
         self._asked: dict[str, bool] = {}
@@ -49,6 +58,11 @@ class Exports:
         if binding.scope is not self.names.module:
             return False
         return self.is_init or self.is_taken(name)
+
+    def keeps(self, binding: Binding) -> bool:
+        """The same, unless it is an import that fails; without what `__all__` names, a star import fails."""
+        fails = binding.is_import and self.fails(binding) and binding.name not in self.names.all_names
+        return not fails and self.takes(binding)
 
     def is_taken(self, name: str) -> bool:
         """Whether a string, a doctest or another file takes a name of the module."""

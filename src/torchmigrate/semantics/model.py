@@ -266,12 +266,16 @@ class TryGuard(Struct, eq=False):
     calls: part -> what is called in it, by qualified name, with the keywords that are given
         ("**": others too).
     always: qualified names without which the body surely fails.
+    asks: whether a handler tests versions or names.
+    about_releases: whether a use in it was found to be taken care of by the other side; set by questions.
     """
 
     node: ast.Try
     names: dict[str, set[str]] = field(default_factory=dict)
     calls: dict[str, set[tuple[str, frozenset[str]]]] = field(default_factory=dict)
     always: set[str] = field(default_factory=set)
+    asks: bool = False
+    about_releases: bool = False
 
 
 class Guards:

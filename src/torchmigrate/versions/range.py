@@ -48,6 +48,8 @@ class Versioned(Protocol):
     def changed(self) -> str | None: ...
     @property
     def removed(self) -> str | None: ...
+    @property
+    def until(self) -> str | None: ...
 
 
 class VersionRange:
@@ -137,6 +139,8 @@ def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
 
     What is only outdated in a later release than it was deprecated in has ceased to warn.
     """
+    if rule.until is not None and _version(rule.until) <= versions.of(rule.library)[0]:
+        return None
     known = versions.known_to(rule.library) if rule.changed is not None else None
     return _severity(
         versions.of(rule.library)[0], known, rule.outdated, rule.deprecated, rule.changed, rule.removed

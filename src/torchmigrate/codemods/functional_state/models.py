@@ -86,9 +86,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             )
         own.append((group, group.fix))
     by_use = {id(use): group for group in groups for use in group.makes.values()}
+    elsewhere = {hit.symbol for hit in hits if hit.use.role is not Role.ANNOTATION}
     for hit in hits:
         of_hit = by_use.get(id(hit.use)) or _group_of_import(hit, groups)
         fix = of_hit.fix if of_hit is not None else _without_import(rule, hit, file)
+        if fix is None and file.fixes.is_idle(hit, elsewhere):
+            continue
         finding = file.fixes.finding(hit, fix)
         yield _explained(finding, of_hit)
     for group, shared in own:

@@ -7,6 +7,7 @@ other releases, so that nothing else would be reported of it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -15,11 +16,14 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.guards.formulas import All, Any_, Formula, Lookup, Not, VersionTest, outcome
 from torchmigrate.versions.releases import RELEASES, show_version
 
 _TORCH = "torch"
+# `raise pytest.skip(...)`, `raise unittest.SkipTest`, `raise self.skipTest(...)`
+_SKIPS = pattern("skip|xfail", re.IGNORECASE)
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -61,7 +65,7 @@ def _refuses(body: list[ast.stmt]) -> bool:
     last = body[-1] if body else None
     if not isinstance(last, ast.Raise) or last.exc is None or len(body) > 2:
         return False
-    return "Skip" not in ast.unparse(last.exc).partition("(")[0]
+    return not _SKIPS.search(ast.unparse(last.exc).partition("(")[0])
 
 
 def _is_of_versions(test: Formula) -> bool:

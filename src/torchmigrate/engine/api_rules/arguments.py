@@ -12,7 +12,9 @@ from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, INIT, Surround
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Reason, Severity, Timeline
 from torchmigrate.match.signature import Parameter
+from torchmigrate.semantics.guards.formulas import Arguments as GuardedArguments
 from torchmigrate.semantics.model import Use
+from torchmigrate.semantics.public_names import public_name
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import DOCUMENTED, Surface, surface_of
 from torchmigrate.versions.surface_model import Entry
@@ -221,10 +223,16 @@ class Arguments:
 
     def _is_settled(self, use: Use, name: str, parameter: str) -> bool:
         """Whether the catalogue or the code itself takes care of a parameter."""
+        given = (
+            frozenset(keyword.arg for keyword in use.call.keywords if keyword.arg)
+            if use.call
+            else frozenset()
+        )
+        about = GuardedArguments(frozenset((name, public_name(name))), given, frozenset((parameter,)))
         return (
             self.owned(name, parameter)
             or parameter in self.surrounding.asked_for
-            or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS)
+            or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS, arguments=about)
         )
 
     def _finding(

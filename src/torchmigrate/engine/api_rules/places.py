@@ -9,20 +9,27 @@ from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.match.rule_matches import is_guarded
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.file_facts import FileFacts
-from torchmigrate.semantics.guards.formulas import any_outwards, caught_by, ends_in_error
+from torchmigrate.semantics.guards.formulas import (
+    MISSING_IMPORT,
+    MISSING_NAME,
+    Arguments,
+    Missing,
+    any_outwards,
+    caught_by,
+    ends_in_error,
+    is_about,
+)
 from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, TryGuard, Use, Via
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.text import Source
 
 # What a handler must catch so that a missing name, or an argument that is not taken, does no harm.
-NAME_ERRORS = frozenset(
-    ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
-)
+NAME_ERRORS = Missing(MISSING_IMPORT.named | MISSING_NAME.named, MISSING_IMPORT.broad)
+ARGUMENT_ERRORS = Missing(frozenset(), MISSING_IMPORT.broad | {"TypeError"})
 _PARAMETERS = pattern(r"signature|param|args|argspec|varnames")
 INIT = "__init__"
 _CATCHING = frozenset("catch_warnings warns deprecated_call assertWarns assertWarnsRegex".split())
 _WHOLE = (Role.IMPORT, Role.STRING)  # where names are written from their first part on
-ARGUMENT_ERRORS = frozenset(["TypeError", "Exception", "BaseException"])
 
 
 def name_of(use: Use) -> str | None:
@@ -221,28 +228,34 @@ def is_handled_at(
     name: str,
     old: tuple[str, ...],
     point: Point,
-    errors: frozenset[str],
+    missing: Missing,
     *,
     is_known: bool = False,
+    arguments: Arguments | None = None,
 ) -> bool:
     """Whether the code takes care of what a release lacks: a test, or a `try` with another way.
 
-    is_known: a handler that only raises another error is enough; its author knows of the releases without.
+    is_known: a handler of any error, or one that only raises another, is enough; its author knows of the
+        releases without.
+    arguments: where only the arguments of a call are outdated.
     """
-    if is_guarded(use, name, target=point.version, old=old, new=(), exists=point.exists):
+    if is_guarded(use, name, target=point.version, old=old, new=(), exists=point.exists, arguments=arguments):
         return True
 
     def has_way_out(guard: Guards) -> bool:
         attempt = guard.attempt
-        return attempt is not None and _has_way_out(attempt, guard.part, point, errors, is_known)
+        return attempt is not None and _has_way_out(attempt, guard.part, point, missing, is_known)
 
-    return any_outwards(use.guards, ("way out", id(point), errors, is_known), has_way_out)
+    return any_outwards(use.guards, ("way out", id(point), missing, is_known), has_way_out)
 
 
-def _has_way_out(attempt: TryGuard, part: str, point: Point, errors: frozenset[str], is_known: bool) -> bool:
+def _has_way_out(attempt: TryGuard, part: str, point: Point, missing: Missing, is_known: bool) -> bool:
     if part == "body":
+        if is_known:
+            caught = frozenset().union(*map(caught_by, attempt.node.handlers))
+            return bool(caught & (missing.named | missing.broad))
         return any(
-            not errors.isdisjoint(caught_by(handler)) and (is_known or not ends_in_error(handler.body))
+            is_about(attempt, handler, missing) and not ends_in_error(handler.body)
             for handler in attempt.node.handlers
         )
     if part == "handler":  # which does not run, unless the body surely fails

@@ -23,6 +23,7 @@ from torchmigrate.engine.api_rules.places import NAME_ERRORS, Surrounding, is_ha
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Severity, Timeline
 from torchmigrate.match.rule_matches import is_guarded
+from torchmigrate.semantics.guards.formulas import Missing
 from torchmigrate.semantics.model import BindingKind, Role, Scope, Use
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import surface_of
@@ -40,7 +41,7 @@ TAKE_SETTINGS = {
 }
 _OF_COMPILE = ("guard_filter_fn", "use_aoti")  # options that are no settings
 _SETTERS = ("setattr", "delattr", "object")  # also of `monkeypatch`; `mock.patch.object`
-_ERRORS = NAME_ERRORS | {"KeyError", "RuntimeError"}
+_ERRORS = Missing(NAME_ERRORS.named | {"KeyError"}, NAME_ERRORS.broad | {"RuntimeError"})
 
 # A setting, and where it is written.
 _Touched = tuple[str, ast.AST]

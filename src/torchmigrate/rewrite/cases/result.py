@@ -13,6 +13,7 @@ from torchmigrate.match.context import CannotFix, MatchContext
 from torchmigrate.match.pattern import PREFIX
 from torchmigrate.match.precedence import outer_needs, tightness
 from torchmigrate.patterns import pattern
+from torchmigrate.rewrite.lines import line_start
 from torchmigrate.rewrite.parentheses import behind_closers
 from torchmigrate.rewrite.spelling import Spell
 from torchmigrate.rewrite.template import code_of, parse_template
@@ -184,7 +185,7 @@ def _adjusted_targets(
     start, end = place.span(context.outer)
     if context.outer is not place.use.statement:
         raise CannotFix("the statement is part of another one")
-    first = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    first = line_start(text, start)
     rest = _LINE_REST.match(text, end)
     if text[first:start].strip() or rest is None:  # other statements are on its lines
         return [Edit(end, end, "".join(f"; {line}" for line in lines))]

@@ -115,11 +115,11 @@ def _removable(
         and binding.scope.kind != "class"  # an attribute of the class
         and not (scopes.in_try(binding) and _alone(binding))
         and not binding.type_checking
-        and not _loads_submodule(binding, names, places)
+        and (scopes.exports.fails(binding) or not _loads_submodule(binding, names, places))
         and not _registers_operators(binding, names)
         and not _in_type_string(names, binding.name)
         and not _in_type_comment(source.text, binding.name)
-        and not scopes.exports.takes(binding)
+        and not scopes.exports.keeps(binding)
     )
 
 

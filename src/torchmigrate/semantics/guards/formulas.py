@@ -7,14 +7,17 @@ with three values: True, False, and None where the test depends on something els
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
 
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.guards.version_order import Release, holds
 from torchmigrate.semantics.model import Guards, TryGuard
 from torchmigrate.semantics.public_names import public_name
+from torchmigrate.source.trees import last_name, walk
 
 # ---- formulas ---------------------------------------------------------------------------------------
 
@@ -288,9 +291,10 @@ def is_handled(
         if attempt is None:
             return False
         for part in _OTHER_SIDE.get(guard.part, ()):
-            if uses_one_of(attempt.names.get(part, ()), wanted) and _reaches(guard, arguments):
-                return True
-            if arguments is not None and arguments.differ(attempt.calls.get(part, ())):
+            if (uses_one_of(attempt.names.get(part, ()), wanted) and _reaches(guard, arguments)) or (
+                arguments is not None and arguments.differ(attempt.calls.get(part, ()))
+            ):
+                attempt.about_releases = True
                 return True
         return guard.part == "handler" and _imports_work(attempt, lookup.exists)
 
@@ -404,12 +408,25 @@ class Arguments(Struct, frozen=True):
 
 # ---- handlers ---------------------------------------------------------------------------------------
 
-# What is raised where a module, a name or a parameter is not there. Functions that are gone were left for a
-# while as ones that raise a RuntimeError.
-MISSING_IMPORT = frozenset(("ImportError", "ModuleNotFoundError"))
-MISSING_NAME = frozenset(("AttributeError", "NameError", "NotImplementedError", "RuntimeError"))
-MISSING_ARGUMENT = frozenset(("TypeError", "RuntimeError"))
+
+class Missing(Struct, frozen=True):
+    """What is raised where a module, a name or a parameter is not there.
+
+    named: the errors that mean nothing else. broad: those of other failures, too; a handler of them is
+    there for the missing name only if the `try` shows it. Removed functions often stay for a while as ones
+    that raise a RuntimeError.
+    """
+
+    named: frozenset[str]
+    broad: frozenset[str]
+
+
 _ANYTHING = frozenset(("Exception", "BaseException"))
+MISSING_IMPORT = Missing(frozenset(("ImportError", "ModuleNotFoundError")), _ANYTHING)
+MISSING_NAME = Missing(
+    frozenset(("AttributeError", "NameError")), _ANYTHING | {"NotImplementedError", "RuntimeError"}
+)
+MISSING_ARGUMENT = Missing(frozenset(), _ANYTHING | {"RuntimeError", "TypeError"})
 
 
 def caught_by(handler: ast.ExceptHandler) -> frozenset[str]:
@@ -431,24 +448,81 @@ def ends_in_error(body: list[ast.stmt]) -> bool:
     return name in ("exit", "quit", "_exit", "fail")
 
 
-def survives(guards: Guards, errors: frozenset[str]) -> bool:
-    """Whether code that raises one of these errors for certain stands in a `try` that goes on without it.
-
-    A handler of any error (and of `RuntimeError`) is there for this one only if the body does hardly more.
-    """
+def survives(guards: Guards, missing: Missing) -> bool:
+    """Whether code that surely fails for what is missing stands in a `try` that goes on without it."""
 
     def goes_on(guard: Guards) -> bool:
         if guard.attempt is None or guard.part != "body":
             return False
-        node = guard.attempt.node
-        for handler in node.handlers:
-            caught = caught_by(handler)
-            exact = caught & errors - {"RuntimeError"}
-            if exact or (caught & (_ANYTHING | errors) and _is_short(node.body)):
+        attempt = guard.attempt
+        for handler in attempt.node.handlers:
+            if is_about(attempt, handler, missing):
+                attempt.about_releases = True
                 return not ends_in_error(handler.body)
         return False
 
-    return any_outwards(guards, ("survives", errors), goes_on)
+    return any_outwards(guards, ("survives", missing), goes_on)
+
+
+def is_about(attempt: TryGuard, handler: ast.ExceptHandler, missing: Missing) -> bool:
+    """Whether a handler is there for what is missing, and not for whatever else fails in the body.
+
+    `except RuntimeError:` around a decomposition is there for singular matrices, unless it asks for the
+    release or reads the message, or nothing else in the body can fail.
+    """
+    caught = caught_by(handler)
+    if caught & missing.named:
+        return True
+    if not caught & missing.broad:
+        return False
+    body = attempt.node.body
+    if missing is MISSING_IMPORT:
+        return _is_short(body)
+    return attempt.asks or (_is_short(body) and not _computes(body)) or _reads_message(handler)
+
+
+# Functions that only look something up.
+_LOOK_UPS = frozenset(("getattr", "hasattr", "import_module", "__import__"))
+
+
+def _computes(body: list[ast.stmt]) -> bool:
+    """Whether a block does more than to look up and bind names."""
+    return any(
+        isinstance(node, (ast.BinOp, ast.Subscript, ast.Await))
+        or (isinstance(node, ast.Call) and last_name(node.func) not in _LOOK_UPS)
+        for statement in body
+        for node in walk(statement)
+    )
+
+
+# What messages about missing names and arguments say, and those about numbers and dtypes do not.
+_OF_ABSENCE = pattern(
+    r"attribute|removed|deprecat|no longer|cannot import|no module|not defined"
+    r"|unexpected keyword|(?:keyword|positional|required) argument",
+    re.IGNORECASE,
+)
+_KINDS_OF_ABSENCE = MISSING_IMPORT.named | MISSING_NAME.named
+_SEARCHES = frozenset("startswith endswith find index count search match fullmatch findall".split())
+
+
+def _reads_message(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler asks if its error is about a missing name: `if "no attribute" in str(error)`."""
+    return any(
+        (isinstance(node, ast.Constant) and isinstance(node.value, str) and _OF_ABSENCE.search(node.value))
+        or (isinstance(node, ast.Name) and node.id in _KINDS_OF_ABSENCE)
+        for statement in handler.body
+        for asked in walk(statement)
+        for part in _asked(asked)
+        for node in walk(part)
+    )
+
+
+def _asked(node: ast.AST) -> Iterator[ast.AST]:
+    """What a node asks, if it is a test."""
+    if isinstance(node, (ast.If, ast.IfExp)):
+        yield node.test
+    elif isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_name(node.func) in _SEARCHES):
+        yield node
 
 
 _SHORT = 3  # statements, apart from imports and constants: longer blocks fail for other reasons too
@@ -476,7 +550,7 @@ def _reaches(guard: Guards, arguments: Arguments | None) -> bool:
         isinstance(node, (ast.Import, ast.ImportFrom)) for node in attempt.node.body
     ):
         return True
-    return any(caught_by(handler) - MISSING_IMPORT for handler in attempt.node.handlers)
+    return any(caught_by(handler) - MISSING_IMPORT.named for handler in attempt.node.handlers)
 
 
 def _imports_work(attempt: TryGuard, exists: Callable[[str], bool | None]) -> bool:

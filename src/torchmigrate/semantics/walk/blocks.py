@@ -169,7 +169,7 @@ class Blocks:
             test = parse_test(branch.test, self.lookups.peek)
             state.asked.append(branch.test)
             if test is not UNKNOWN_TEST:
-                state.tests[id(branch.test)] = test
+                self.tests.note(branch.test, test)
             checking = self._is_type_checking(branch.test)
             state.type_checking += checking
             positive, negative = self.tests.narrowed(branch.test)
@@ -385,16 +385,25 @@ class Blocks:
         """The statement, with `except ERRORS:` written out where the file says which they are."""
         handlers = []
         for handler in node.handlers:
-            bound = self.lookups.lookup(handler.type.id)[1] if isinstance(handler.type, ast.Name) else ()
-            statement = bound[0].statement if len(bound) == 1 else None
-            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
-                known = ast.ExceptHandler(statement.value, handler.name, handler.body)
-                handlers.append(ast.copy_location(known, handler))
-            else:
+            kinds = self._known_errors(handler.type)
+            if kinds is handler.type:
                 handlers.append(handler)
+            else:
+                known = ast.ExceptHandler(kinds, handler.name, handler.body)
+                handlers.append(ast.copy_location(known, handler))
         if handlers == node.handlers:
             return node
         return ast.copy_location(ast.Try(node.body, handlers, node.orelse, node.finalbody), node)
+
+    def _known_errors(self, kind: ast.expr | None) -> ast.expr | None:
+        """The errors that a name of the file stands for."""
+        bound = self.lookups.lookup(kind.id)[1] if isinstance(kind, ast.Name) else ()
+        statement = bound[0].statement if len(bound) == 1 else None
+        if isinstance(statement, ast.Assign) and isinstance(
+            statement.value, (ast.Tuple, ast.Name, ast.Attribute)
+        ):
+            return statement.value
+        return kind
 
     def _match(self, node: ast.Match) -> bool:
         state = self.state

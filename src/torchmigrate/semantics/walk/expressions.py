@@ -319,7 +319,7 @@ class Expressions:
         test = parse_test(node.test, self.lookups.peek)
         state.asked.append(node.test)
         if test is not UNKNOWN_TEST:
-            state.tests[id(node.test)] = test
+            self.tests.note(node.test, test)
         positive, negative = self.tests.narrowed(node.test)
         outer = state.guards
         state.uncertain += 1

@@ -286,7 +286,7 @@ class Statements:
         test = parse_test(node.test, self.lookups.peek)
         state.asked.append(node.test)
         if test is not UNKNOWN_TEST:
-            state.tests[id(node.test)] = test
+            self.tests.note(node.test, test)
             state.guards = Guards(formula=test, outer=state.guards)
             self.tests.demand(test)
 

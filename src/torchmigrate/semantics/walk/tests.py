@@ -71,6 +71,15 @@ class Tests:
         if tests:
             state.tested.append((first, last, all_of(tests)))
 
+    def note(self, node: ast.expr, test: Formula) -> None:
+        """Remember what the test of an `if`, an `assert` or a conditional expression says."""
+        self.state.tests[id(node)] = test
+        guards: Guards | None = self.state.guards
+        while guards is not None:
+            if guards.attempt is not None and guards.part == "handler":
+                guards.attempt.asks = True
+            guards = guards.around
+
     def demand(self, test: Formula) -> None:
         """Remember a test without which a class gives no objects, or a module cannot be imported.
 
