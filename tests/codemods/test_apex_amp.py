@@ -10,7 +10,7 @@ import pytest
 import torch
 from apex_fake import installed
 from harness.fixing import checked_and_fixed
-from harness.program import FIX_ALL, only
+from harness.program import FIX_ALL, fixed, only
 from harness.program import run as checked
 
 from torchmigrate.codemods.apex.amp import RULES
@@ -573,9 +573,9 @@ REFUSED = {
     "star of fp16_utils that is used": (
         [
             ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
-            (STEP, f"{STEP}        print(to_python_float(loss))\n"),
+            (STEP, f"{STEP}        print(tofp16(loss))\n"),
         ],
-        "with `torch.amp`, use `.item()`",
+        "the weights stay in single precision: remove the call",
     ),
     "a loop of backward passes": (
         [
@@ -1104,8 +1104,12 @@ def test_a_suppressed_step_keeps_the_file() -> None:
 UNUSED = {
     "star": ("from apex.fp16_utils import *\nprint(1)\n", "print(1)\n"),
     "in a try": (
-        "import torch\ntry:\n    from apex import amp\nexcept ImportError:\n    print('no apex')\nprint(torch)\n",
+        "import torch\ntry:\n    from apex import amp\nexcept ImportError:\n    raise ImportError('no apex')\nprint(torch)\n",
         "import torch\nprint(torch)\n",
+    ),
+    "in a try that goes on without it": (
+        "try:\n    from apex import amp\nexcept ImportError:\n    print('no apex')\nprint(1)\n",
+        None,
     ),
     "with a flag": (
         "try:\n    from apex import amp\n    ready = True\nexcept ImportError:\n    ready = False\nprint(ready)\n",
@@ -1120,6 +1124,129 @@ UNUSED = {
 def test_an_import_that_nothing_uses(name: str) -> None:
     text, wanted = UNUSED[name]
     assert checked(text, *only(CODES), *FIX_ALL).new_text == wanted
+
+
+NUMBERS = {
+    "from": (
+        "from apex.fp16_utils import to_python_float\nprint(to_python_float(a + b))\n",
+        "print((a + b).item())\n",
+    ),
+    "module": (
+        "from apex import fp16_utils as f\nprint(f.to_python_float(x.data))\n",
+        "print(x.data.item())\n",
+    ),
+    "star": ("from apex.fp16_utils import *\nprint(to_python_float(x))\n", "print(x.item())\n"),
+    "a function": (
+        "from apex.fp16_utils import to_python_float\nprint(map(to_python_float, losses))\n",
+        None,
+    ),
+    "beside another name": (
+        "from apex.fp16_utils import network_to_half, to_python_float\nprint(to_python_float(network_to_half(x)))\n",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_tensors(name: str) -> None:
+    text, wanted = NUMBERS[name]
+    assert checked(text, *only(CODES), *FIX_ALL).new_text == wanted
+
+
+IMAGENET = """\
+import torch
+import torch.nn as nn
+
+try:
+    from apex.parallel import DistributedDataParallel as DDP
+    from apex.fp16_utils import *
+    from apex import amp, optimizers
+except ImportError:
+    raise ImportError("Please install apex to run this example.")
+
+
+def main(args, model, loader):
+    if args.sync_bn:
+        import apex
+
+        model = apex.parallel.convert_syncbn_model(model)
+    optimizer = torch.optim.SGD(model.parameters(), args.lr)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    if args.distributed:
+        model = DDP(model, message_size=10000000, delay_allreduce=True)
+    criterion = nn.CrossEntropyLoss().cuda()
+    for input, target in loader:
+        loss = criterion(model(input), target)
+        optimizer.zero_grad()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+        print(to_python_float(loss))
+"""
+
+
+def test_apex_parallel_changes_with_amp() -> None:
+    result = checked(IMAGENET)
+    assert {item.severity.label for item in result.findings if item.code not in ("TM226", "TM227")} == {
+        "error"
+    }
+    assert len({item.fix for item in result.findings}) == 1
+    new = fixed(IMAGENET, *FIX_ALL)
+    assert "apex.parallel" not in new and "fp16_utils" not in new and "from apex import optimizers" in new
+    assert "model = DDP(model, device_ids=[torch.cuda.current_device()])" in new
+    assert "SyncBatchNorm.convert_sync_batchnorm(model)" in new
+    assert "print(loss.item())" in new
+
+
+def test_apex_parallel_changes_where_amp_stays() -> None:
+    text = IMAGENET.replace("to_python_float(loss)", "tofp16(loss)")
+    result = checked(text)
+    fixable = {item.code for item in result.findings if item.fix is not None}
+    assert fixable == {"TM230", "TM231"}
+    assert all(item.blocked_by for item in result.findings if item.code in ("TM220", "TM221", "TM225"))
+
+
+PARALLEL = {
+    "reference": (
+        "import apex\nimport torch\nbuild(norm_layer=apex.parallel.SyncBatchNorm)\n",
+        "import torch\nbuild(norm_layer=torch.nn.SyncBatchNorm)\n",
+    ),
+    "test of the class": (
+        "from apex.parallel import DistributedDataParallel as DDP\nprint(isinstance(model, DDP))\n",
+        "from torch.nn.parallel import DistributedDataParallel as DDP\nprint(isinstance(model, DDP))\n",
+    ),
+    "defaults": (
+        "import apex.parallel\nimport torch\n"
+        "n = apex.parallel.SyncBatchNorm(3, 1e-5, channel_last=False, fuse_relu=False)\n",
+        "import torch\nn = torch.nn.SyncBatchNorm(3, 1e-5)\n",
+    ),
+    "submodule": (
+        "from apex.parallel.optimized_sync_batchnorm import SyncBatchNorm\nn = SyncBatchNorm(3)\n",
+        "from torch.nn import SyncBatchNorm\nn = SyncBatchNorm(3)\n",
+    ),
+    "advice": (
+        "from apex.parallel import DistributedDataParallel\nm = DistributedDataParallel(m, shared_param=True)\n",
+        None,
+    ),
+    "no equivalent": ("from apex.parallel.LARC import LARC\no = LARC(o)\n", None),
+    "what apex still has": ("from apex.optimizers import FusedAdam\no = FusedAdam(p)\n", None),
+}
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_apex_parallel(name: str) -> None:
+    text, wanted = PARALLEL[name]
+    result = checked(text, *FIX_ALL)
+    assert result.new_text == wanted
+    if wanted is None:
+        errors = [item.severity.label for item in result.findings]
+        assert errors == ([] if "optimizers" in text else ["error"])
+
+
+def test_apex_was_there_with_torch_2_6() -> None:
+    text = "from apex.parallel import DistributedDataParallel as DDP\nmodel = DDP(model)\n"
+    assert [item.severity.label for item in checked(text, "--target", "2.6").findings] == ["info"]
+    assert [item.severity.label for item in checked(text, "--target", "2.7").findings] == ["error"]
 
 
 def test_the_branch_of_apex_is_what_goes() -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.program import FIX_ALL, fixed, only, run
@@ -80,6 +81,93 @@ def test_in_every_format(tmp_path: Path) -> None:
     assert out("concise").rstrip().endswith(f"({listed})")
     assert f"= note: {listed}\n" in out("full")
     assert f"%0A  note: {listed}%0A" in out("github")
+
+
+# Findings as their rule, their row, and the rows of their places.
+IMPORTS = {
+    "uses": (
+        "from torch import ger\nx = ger(a, b)\nf = [ger, ger(a, b)]\n",
+        [("TM110", 1, [2, 3, 3])],
+    ),
+    "another name": ("from torch import ger as g\nx = g(a, b)\n", [("TM110", 1, [2])]),
+    "several names of a statement": (
+        "from torch import chain_matmul, ger\nger(a, b)\nchain_matmul(a, b)\n",
+        [("TM118", 1, [3]), ("TM110", 1, [2])],
+    ),
+    "each import has its uses": (
+        "def f():\n    from torch import ger\n    ger(a, b)\n\ndef g():\n    from torch import ger\n    ger(a, b)\n",
+        [("TM110", 2, [3]), ("TM110", 6, [7])],
+    ),
+    "no import of it": (
+        "import torch\ntorch.ger(a, b)\ntorch.ger(a, b)\n",
+        [("TM110", 2, []), ("TM110", 3, [])],
+    ),
+    "annotations": (
+        "from torch.cuda.amp import GradScaler\n\ndef f(s: GradScaler) -> GradScaler: ...\n",
+        [("TM202", 1, [3, 3])],
+    ),
+    "each use with a fix of its own": (
+        "from torch import svd\nu, s, v = svd(a)\nprint(u, s, v)\nprint(svd(b).S)\n",
+        [("TM105", 1, [2, 4])],
+    ),
+    "only some uses are fixed": (
+        "from torch import symeig\nl, v = symeig(a, eigenvectors=True)\nsymeig(*b)\n",
+        [("TM100", 1, []), ("TM100", 2, []), ("TM100", 3, [])],
+    ),
+    "a module as another name": (
+        "import torch.legacy.nn as nn\nnn.Linear(1, 2)\n",
+        [("TM063", 1, [2])],
+    ),
+    "a module": ("import torch.legacy\ntorch.zeros(1)\ntorch.legacy.nn.Linear(1, 2)\n", [("TM063", 1, [3])]),
+    "no fix": ("from torch._six import PY3\nprint(PY3)\nif PY3:\n    pass\n", [("TM022", 1, [2, 3])]),
+}
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_an_import_and_its_uses_are_one_finding(name: str) -> None:
+    text, expected = IMPORTS[name]
+
+    def row(offset: int) -> int:
+        return text.count("\n", 0, offset) + 1
+
+    found = run(text, "--target", "2.13").findings
+    shown = [(item.code, row(item.start), [row(start) for start, _ in item.places]) for item in found]
+    assert shown == expected
+
+
+def test_the_fix_at_an_import_makes_all() -> None:
+    text = "from torch import svd\nu, s, v = svd(a)\nprint(u, s, v)\nprint(svd(b).S)\n"
+    assert "svd(a" in text
+    new = fixed(text, *only(["TM105"]), *FIX_ALL)
+    assert "from torch import svd" not in new and new.count("linalg") >= 2
+    (finding,) = run(text, *only(["TM105"])).findings
+    assert finding.fix is not None and "; replace with" in finding.fix.title
+
+
+def test_an_import_that_others_take_stays_a_finding() -> None:
+    text = "from torch import svd\nu, s, v = svd(a)\nprint(u, s, v, svd(b).S)\n__all__ = ['svd']\n"
+    assert rows(text, *only(["TM105"])) == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("comment", ["# noqa: TM110", "# torchmigrate: ignore[TM110] later"])
+def test_a_comment_hides_its_own_line_of_a_joined_finding(comment: str) -> None:
+    text = "from torch import ger\nx = ger(a, b)\ny = ger(a, b)\n"
+    lines = text.splitlines()
+    for hidden, left in enumerate([[[2], [3]], [[1, 3]], [[1, 2]]]):
+        marked = [f"{line}  {comment}" if number == hidden else line for number, line in enumerate(lines)]
+        assert rows("\n".join(marked) + "\n", *only(["TM110"])) == left
+
+
+def test_a_plan_counts_the_places_of_joined_findings(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text("from torch import symeig\nsymeig(*a)\nsymeig(*b)\nsymeig(*c)\n")
+    program = [sys.executable, "-m", "torchmigrate"]
+
+    def out(*command: str) -> Any:
+        done = subprocess.run([*program, *command], cwd=tmp_path, capture_output=True, text=True)
+        return json.loads(done.stdout)
+
+    assert len(out("plan", "--isolated", "--output-format", "json", ".")["places"]) == 3  # with the import
+    assert len(out("check", "--isolated", "--output-format", "json", ".")) == 1
 
 
 NEW = """\

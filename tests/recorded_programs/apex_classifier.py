@@ -32,6 +32,7 @@ def surroundings(batches):
         stack.enter_context(mock.patch.object(program, "DDP", lambda model, **_: model))
         stack.enter_context(mock.patch.object(program.dist, "init_process_group", lambda _: None))
         stack.enter_context(mock.patch.object(torch.cuda, "set_device", lambda _: None))
+        stack.enter_context(mock.patch.object(torch.cuda, "current_device", lambda: 0))
         if "weights_only" not in load.__code__.co_varnames:
             stack.enter_context(
                 mock.patch.object(torch, "load", lambda path, weights_only, **kw: load(path, **kw))

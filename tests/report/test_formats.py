@@ -279,7 +279,7 @@ def test_suggestions_count_bytes_and_are_whole_fixes(empty: Project) -> None:
 def test_a_fix_all_over_a_file_is_no_suggestion(empty: Project) -> None:
     gap = "x = 1\n" * 30
     empty.write("a.py", f"from torch.cuda.amp import GradScaler\n{gap}s = GradScaler()\n")
-    (_, use) = parsed(empty, "rdjson", code=1)["diagnostics"]
+    (use,) = parsed(empty, "rdjson", code=1)["diagnostics"]
     assert "fix: " in use["message"] and "suggestions" not in use
 
 

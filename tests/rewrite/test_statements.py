@@ -95,9 +95,21 @@ NEW = [code("a = 1"), NewFunction("f", ("x", "*args"), (code("return x"),))]
 @pytest.mark.parametrize(
     ("before", "last", "after"),
     [
-        ("x = 1  # why\ny = 2\n", [], "a = 1  # why\n\ndef f(x, *args):\n    return x\n\ny = 2\n"),
-        ("x = 1  # why\n\ny = 2\n", [], "a = 1  # why\n\ndef f(x, *args):\n    return x\n\ny = 2\n"),
-        ("x = 1\n", [], "a = 1\n\ndef f(x, *args):\n    return x\n"),
+        ("x = 1  # why\ny = 2\n", [], "a = 1  # why\n\n\ndef f(x, *args):\n    return x\n\n\ny = 2\n"),
+        ("x = 1  # why\n\ny = 2\n", [], "a = 1  # why\n\n\ndef f(x, *args):\n    return x\n\n\ny = 2\n"),
+        (
+            "x = 1  # why\n\n  \ny = 2\n",
+            [],
+            "a = 1  # why\n\n\ndef f(x, *args):\n    return x\n\n  \ny = 2\n",
+        ),
+        (
+            "x = 1  # why\n\n\n\ny = 2\n",
+            [],
+            "a = 1  # why\n\n\ndef f(x, *args):\n    return x\n\n\n\ny = 2\n",
+        ),
+        ("x = 1  # why\n\n", [], "a = 1  # why\n\n\ndef f(x, *args):\n    return x\n\n"),
+        ("x = 1\n", [], "a = 1\n\n\ndef f(x, *args):\n    return x\n"),
+        ("x = 1  # why\n", [code("b = f")], "a = 1\n\n\ndef f(x, *args):\n    return x\n\n\nb = f  # why\n"),
         (
             "if y:\n  x = 1  # why\nz = 2\n",
             [code("b = f")],

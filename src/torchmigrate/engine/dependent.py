@@ -26,7 +26,7 @@ from torchmigrate.findings import (
     because,
 )
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import joined
+from torchmigrate.rewrite.fix_maker import joined_fixes
 from torchmigrate.semantics.guards.formulas import MISSING_IMPORT, MISSING_NAME, caught_by
 from torchmigrate.semantics.model import Guards, Role, Use
 from torchmigrate.source.trees import last_name, walk
@@ -157,7 +157,7 @@ class _Fixes:
         fixes = [fix for fix in some if fix is not None]
         apart = {id(now): now for now in map(self.now, fixes)}
         if len(apart) > 1:
-            self._put(joined(apart))
+            self._put(joined_fixes(apart))
             if len({id(self.now(fix)) for fix in fixes}) > 1:
                 self.lower(fixes, Applicability.DISPLAY, _APART)
 

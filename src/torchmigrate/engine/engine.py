@@ -402,7 +402,8 @@ class Engine:
         if len(found) > 1:
             from torchmigrate.engine.decisions import decided_once
 
-            found = decided_once(found, self.rule, source)
+            # A plan counts places, and joins imports with uses itself.
+            found = decided_once(found, self.rule, source, None if self.keeps_history else file)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         if source.broken:
             found = [_without_fix(item) for item in found]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,15 +40,15 @@ class FileFindings(Struct, frozen=True):
         Where an import is fixed, its uses may stay as they are.
         """
         places = finding.places
+        position = self.source.position
         if places and finding.fix is not None:
-            changed = sorted((edit.start, edit.end) for edit in finding.fix.edits)
-            starts = [start for start, _ in changed]
-            places = tuple(
-                place
-                for place in places
-                if (index := bisect_right(starts, place[1])) and changed[index - 1][1] >= place[0]
-            )
-        rows = list(dict.fromkeys(self.source.position(start)[0] for start, _ in places))
+            changed = {
+                row
+                for edit in finding.fix.edits
+                for row in range(position(edit.start)[0], position(edit.end)[0] + 1)
+            }
+            places = tuple(place for place in places if position(place[0])[0] in changed)
+        rows = list(dict.fromkeys(position(start)[0] for start, _ in places))
         if not rows:
             return ""
         if self.source.in_pieces:

@@ -246,7 +246,7 @@ class FixMaker:
             fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
             done: dict[int, Fix] = {}
             if name not in self.file.halved and all(item.fix is not None for item in mine):
-                done = joined(fixes)
+                done = joined_fixes(fixes)
             # What keeps one of them from being made keeps all.
             why = tuple(
                 dict.fromkeys(reason for item in mine if item.fix is None for reason in item.blocked_by)
@@ -592,7 +592,7 @@ class FixMaker:
         strictest = min((move for move, _ in done), key=lambda move: move.level)
         rule = strictest.first.rule
         requires = set().union(*(move.requires for move, _ in done))
-        title = _title([*dict.fromkeys(move.title for move, _ in done)])
+        title = joined_title([*dict.fromkeys(move.title for move, _ in done)])
         fix = self.fix(rule, title, strictest.level, strictest.held_by, edits, requires=requires)
         return [(move, fix, silent) for move, silent in done]
 
@@ -722,7 +722,7 @@ def _after_all(finding: Finding, fix: Fix | None, why: tuple[Reason, ...]) -> Fi
     return replace(finding, fix=None, blocked_by=tuple(dict.fromkeys((*finding.blocked_by, *why))))
 
 
-def joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
+def joined_fixes(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
     """Several fixes as one, by the id() of each, as safe as the least safe of them.
 
     Where they change one import in different ways they stay apart, for one round each.
@@ -735,7 +735,7 @@ def joined(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
         return {key: replace(fix, applicability=level, held_by=held_by) for key, fix in fixes.items()}
     whole = replace(
         worst,
-        title=_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
+        title=joined_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
         held_by=held_by,
         edits=tuple(edits),
         releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
@@ -777,7 +777,7 @@ def fill(text: str, name: str, values: Mapping[str, str]) -> str:
     return text
 
 
-def _title(titles: Sequence[str]) -> str:
+def joined_title(titles: Sequence[str]) -> str:
     """The title of one fix for several names."""
     named = [*titles[:1], *(title[:1].lower() + title[1:] for title in titles[1:_MOST_TITLES])]
     rest = len(titles) - len(named)

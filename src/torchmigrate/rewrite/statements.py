@@ -38,6 +38,8 @@ from torchmigrate.source.trees import walk
 _SPACE_TO_END = pattern(r"\s*\Z")
 _ALONE = pattern(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _ALONE_OR_ENDED = pattern(r"[ \t]*(?:;[ \t]*)?(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_EMPTY_LINES = pattern(r"(?:[ \t\f]*(?:\r\n|\r|\n))*")
+_LINE_BREAK = pattern(r"\r\n|\r|\n")
 _NEXT_LINE = pattern(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _COMMENT_BEHIND = pattern(r"[ \t\f]*(#[^\r\n]*)")
 _INDENT = pattern(r"[ \t]*")
@@ -296,34 +298,37 @@ class Rewriting:
         """Several statements in the place of a simple one, which is alone on its lines and has a block's.
 
         The comment behind it stays behind the last of them, or behind the first if the last is a function.
-        A function has blank lines around it.
+        A function has blank lines around it: two on each side in a module, one elsewhere.
         """
         start, end = self.source.span(statement)
-        lines = list(self._written(new))
+        indent = self._indent_of(line_start(self.text, start))
+        gap = 1 if indent else 2
+        lines = list(self._written(new, gap))
         comment = _COMMENT_BEHIND.match(self.text, end)
         if isinstance(new[-1], NewFunction):
             if comment is not None:
                 lines[0] += f"  {comment[1]}"
                 end = comment.end()
             behind = self.after(statement)
-            if not _SPACE_TO_END.match(self.text, behind) and self.text[behind] not in "\r\n":
-                lines.append("")
-        indent = self._indent_of(line_start(self.text, start))
+            if not _SPACE_TO_END.match(self.text, behind):
+                empty = _EMPTY_LINES.match(self.text, behind)
+                there = len(_LINE_BREAK.findall(empty[0])) if empty is not None else 0
+                lines += [""] * (gap - there)
         code = self.source.newline.join(f"{indent}{line}" if line else line for line in lines)
         self._expressions.put_text(start, end, code[len(indent) :], whole=True)
 
-    def _written(self, new: Sequence[NewStatement]) -> Iterator[str]:
-        """Statements as lines, the first of which is not a function's."""
+    def _written(self, new: Sequence[NewStatement], gap: int) -> Iterator[str]:
+        """Statements as lines, the first of which is not a function's. gap: blank lines around a function."""
         for number, item in enumerate(new):
             if isinstance(item, Code):
                 yield self._text_of(item)
                 continue
-            yield ""
+            yield from [""] * gap
             yield f"def {item.name}({', '.join(item.parameters)}):"
             for line in item.body:
                 yield f"{self._lines_of_file.step}{self._text_of(line)}"
-            if number + 1 < len(new):
-                yield ""
+            if number + 1 < len(new) and isinstance(new[number + 1], Code):
+                yield from [""] * gap
 
     def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
         """Take a statement away with its lines.

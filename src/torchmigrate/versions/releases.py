@@ -94,9 +94,10 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 }
 
 # These have no releases of their own that would tell anything: their rules count in releases of torch.
-# apex is installed from its repository; torchao supports several torch releases with each of its own; of
-# fairscale and tensorboardX it only matters since when torch has the same; torch_tensorrt has the numbers of
-# torch; the others ended, each about when that torch came out.
+# apex is installed from its repository; what it removed counts from the torch that was newest then (apex.amp,
+# apex.parallel and apex.fp16_utils: 2025-05-08, torch 2.7). torchao supports several torch releases with each
+# of its own; of fairscale and tensorboardX it only matters since when torch has the same; torch_tensorrt has
+# the numbers of torch; the others ended, each about when that torch came out.
 COUNTED_AS_TORCH = frozenset(
     {
         "torch",

@@ -101,7 +101,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
     "--statistics",
     is_flag=True,
     group=OUTPUT,
-    help="Print the number of findings per rule instead of the findings.",
+    help="Print the number of findings per rule instead of the findings. A finding may have several places.",
 )
 @quiet_option
 @verbose_option

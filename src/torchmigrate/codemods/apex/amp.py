@@ -1,7 +1,8 @@
-"""TM220 to TM228: apex.amp in a file, rewritten to `torch.amp` as a whole.
+"""TM220 to TM228, TM230 to TM232: apex.amp in a file, rewritten to `torch.amp` as a whole, and apex.parallel.
 
 One fix for everything in the file: a scaler where `amp.initialize` was, autocast around the forward passes,
 `scaler.scale`, `step` and `update`, the state in checkpoints, the imports. Or no fix, and the reason why.
+What apex.parallel has is replaced call by call, by the same fix.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
+from torchmigrate.rewrite.fix_maker import joined_fixes, required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.functions import Functions
@@ -39,6 +40,7 @@ RULES = {
     "TM225": "apex-amp",
     "TM228": "apex-fp16-optimizer",
 }
+_PARALLEL = frozenset(["TM230", "TM231", "TM232"])
 # Of what names nothing of apex:
 _FORWARD = "apex-amp-forward"  # TM226
 _MEMBERS = "apex-amp-optimizer"  # TM227
@@ -48,7 +50,10 @@ _SUPPRESSED = "line {line} is suppressed, but all uses of apex.amp must change t
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every hit of one of the rules; the fix, or what is in its way, is the same for all."""
-    made = file.once(_PLAN, lambda: _make(rule, file))
+    made, parallel = file.once(_PLAN, lambda: _migration(rule, file))
+    if rule.code in _PARALLEL:
+        yield from (finding for finding in parallel if finding.code == rule.code)
+        return
     fix = made if isinstance(made, Fix) else None
     if rule.name == _FORWARD:
         found = _forward(rule, hits, file, fix)
@@ -63,6 +68,22 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             found = [replace(item, help=help) for item, help in zip(found, recipes, strict=True)]
     for finding in found:
         yield replace(finding, blocked_by=made.why) if isinstance(made, _Kept) else finding
+
+
+def _migration(rule: Rule, file: FileContext) -> tuple[Fix | _Kept | None, list[Finding]]:
+    """What becomes of apex.amp, and the findings about apex.parallel: one fix makes both if it can."""
+    first = next((hit.rule for hit in file.hits if hit.rule.code in RULES), rule)
+    made = None if first.code in _PARALLEL else _make(first, file)
+    found = file.fixes.findings([hit for hit in file.hits if hit.rule.code in _PARALLEL])
+    if isinstance(made, Fix):
+        fixes = {id(finding.fix): finding.fix for finding in found if finding.fix is not None}
+        joined = joined_fixes({id(made): made, **fixes})
+        made = joined[id(made)]
+        found = [
+            replace(finding, fix=joined[id(finding.fix)]) if finding.fix is not None else finding
+            for finding in found
+        ]
+    return made, found
 
 
 class _Kept(Struct, frozen=True):
@@ -151,9 +172,12 @@ def _fix(plan: Plan, rule: Rule, file: FileContext) -> Fix:
     title = "Train with `torch.amp`"
     if plan.unused:
         case = replace(
-            case, applicability=Applicability.UNSAFE, reason="another file may import the name from this one"
+            case,
+            applicability=Applicability.UNSAFE,
+            reason="another file may import the name from this one",
+            requires=None,
         )
-        title = "Remove the unused import"
+        title = "Replace `to_python_float`" if plan.uses.numbers else "Remove the unused import"
     level, reasons = applicability(case, rule, file.versions)
     releases = tuple(
         release

@@ -28,7 +28,7 @@ from torchmigrate.rewrite.code import Code, code, several
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
-from torchmigrate.rewrite.statements import Crowded
+from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.functions import Function, key_of, own
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
@@ -89,6 +89,7 @@ class _Planner:
             rewriting.replace_node(
                 master.call, self._parameters(master.call, master.argument, master.function, branches)
             )
+        replace_numbers(self.uses, rewriting)
         for handed in self.uses.handed:
             rewriting.replace_node(handed.node, code("$scaler", scaler=text(handed.function)))
         for state in self.uses.states:
@@ -310,6 +311,13 @@ class _Planner:
         return spelling.text
 
 
+def replace_numbers(uses: Uses, rewriting: Rewriting) -> None:
+    """Write `x.item()` for `to_python_float(x)`."""
+    for number in uses.numbers:
+        assert number.argument is not None, "read before"
+        rewriting.replace_node(number.call, code("$x.item()", x=number.argument))
+
+
 def make_plan(file: FileContext) -> Plan | Refusal:
     """How a file is rewritten, or why no import can be made for it.
 
@@ -320,24 +328,28 @@ def make_plan(file: FileContext) -> Plan | Refusal:
 
 
 def _without_import(file: FileContext) -> Plan | None:
-    """The rewrite of a file that imports from apex what it does not use; None: it is another one."""
-    if any(use.role is not Role.IMPORT for use in concerned(file.names)):
+    """The rewrite of a file that uses at most `to_python_float` of its imports; None: it is another one."""
+    every = concerned(file.names)
+    if any(use.role is not Role.IMPORT and use.call is None for use in every):
         return None
     tree = file.names.tree
     functions = functions_of(file)
     uses = read(file.names, functions)
-    if not uses.imports or len(uses.imports) < len(uses.every):
+    if not uses.imports or len(uses.imports) + len(uses.numbers) < len(uses.every):
         return None
     parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
     bound = {(part.asname or part.name).partition(".")[0] for part in parts}
+    numbers = {id(node) for item in uses.numbers for node in walk(item.call.func)}
     for node in walk(tree):
-        if (isinstance(node, ast.Name) and node.id in bound) or getattr(node, "value", None) in bound:
+        named = isinstance(node, ast.Name) and node.id in bound and id(node) not in numbers
+        if named or getattr(node, "value", None) in bound:
             return None
     rewriting = file.rewriting()
     presence = Presence(uses, file.names, functions, rewriting)
     if presence.flags:
         return None
     presence.rewrite()
+    replace_numbers(uses, rewriting)
     prune(presence.gone, functions, rewriting)
     return Plan(uses, rewriting.edits(), [], unused=True)
 

@@ -15,6 +15,8 @@ from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, Se
 from torchmigrate.source.trees import walk
 
 _AMP = "apex.amp"
+_FP16 = "apex.fp16_utils"
+_TO_NUMBER = f"{_FP16}.to_python_float"
 _NATIVE = ("torch.amp", "torch.cuda.amp", "torch.autocast", "torch.cpu.amp")
 _INITIALIZE = (
     "models",
@@ -121,6 +123,7 @@ class Uses(Struct):
     handed: list[Handed] = field(default_factory=list)
     tests: list[Use] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
     imports: list[Use] = field(default_factory=list)
+    numbers: list[Call] = field(default_factory=list)  # `to_python_float(x)`
     every: list[Use] = field(default_factory=list)
 
     @property
@@ -146,7 +149,7 @@ def is_foreign(use: Use) -> bool:
 
 
 def _of_amp(name: str) -> bool:
-    return f"{name}.".startswith((f"{_AMP}.", "apex.fp16_utils.")) or (
+    return f"{name}.".startswith((f"{_AMP}.", f"{_FP16}.")) or (
         name.startswith("apex.") and name.endswith(".FP16_Optimizer")
     )
 
@@ -162,8 +165,12 @@ def read(names: SemanticModel, functions: Functions) -> Uses:
         if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
             line = getattr(use.node, "lineno", use.statement.lineno)
             raise BothBackends(f"the file also uses `{use.candidates[0]}` (line {line})", line=line)
+    found.numbers += _numbers(found.every, functions)
+    numbers = {id(item.call.func) for item in found.numbers}
     for use in found.every:
-        if use.candidates == ("apex.fp16_utils",) and use.role is Role.IMPORT and use.via is Via.STAR:
+        if id(use.node) in numbers:
+            continue
+        if use.candidates == (_FP16,) and use.role is Role.IMPORT and use.via is Via.STAR:
             _read_star(use, names, found)
         else:
             _read_one(use, functions, found)
@@ -171,14 +178,26 @@ def read(names: SemanticModel, functions: Functions) -> Uses:
     return found
 
 
+def _numbers(every: Sequence[Use], functions: Functions) -> Iterator[Call]:
+    """The calls of `to_python_float`, which is `.item()` whatever the precision is."""
+    for use in every:
+        call = use.call
+        named = use.candidates == (_TO_NUMBER,) and (use.sure or use.via is Via.STAR) and not use.in_fstring
+        if call is None or not named or use.role is not Role.CALL:
+            continue
+        if len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
+            yield Call(call, use.statement, functions.owners[id(use.statement)], call.args[0])
+
+
 def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
-    """`from apex.fp16_utils import *` goes if nothing of it is used.
+    """`from apex.fp16_utils import *` goes if nothing else of it is used.
 
     Raises:
         Unclear: something is.
     """
+    numbers = {id(item.call.func) for item in found.numbers}
     for node in walk(names.tree):
-        if isinstance(node, ast.Name) and node.id in _FP16_UTILS:
+        if isinstance(node, ast.Name) and node.id in _FP16_UTILS and id(node) not in numbers:
             raise Unclear(
                 f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, which is older than amp; with "
                 f"`torch.amp`, {_FP16_UTILS[node.id]}",
@@ -193,6 +212,10 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
         raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else", line=line)
     short = name.removeprefix(f"{_AMP}.").removeprefix("frontend.").removeprefix("handle.")
     if not f"{name}.".startswith(f"{_AMP}."):
+        unused = use.binding is not None and not use.binding.uses
+        if use.role is Role.IMPORT and (unused or name in (_FP16, _TO_NUMBER)):
+            found.imports.append(use)  # a use that keeps it is unclear itself
+            return
         raise Unclear(
             f"line {line}: `{name}` is older than amp, and keeps the weights in half precision", line=line
         )

@@ -261,7 +261,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding
     start = file.source.offset(target.lineno, target.col_offset)
     level = severity(rule, file.versions)
     assert level is not None, "rules that say nothing at the target are not looked up"
-    advice = fill(rule.advice or "", life.name, {})
+    advice = fill(rule.advice or "", life.name, {"model": life.name})
     place = _place(life)
     made = (
         _obstacle(life, place)
@@ -271,7 +271,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding
     return Finding(
         code=rule.code,
         name=rule.name,
-        message=fill(rule.summary, life.name, {}),
+        message=fill(rule.summary, life.name, {"model": life.name}),
         severity=level,
         start=start,
         end=start + len(target.id),
@@ -302,6 +302,7 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -
         if isinstance(spelling, Refusal):
             return spelling.reason
         edits = spelling.edits
+        case = replace(case, reason=f"{case.reason}; the wrapper adds a prefix to state dict keys")
         new = code("$name = $compile($name)", name=name, compile=spelling.text)
         title = f"Wrap `{name}` in `{COMPILE}`"
     level, reason = applicability(case, rule, file.versions)
