@@ -246,3 +246,12 @@ def test_a_fix_of_several_names_says_all(names: list[str], title: str) -> None:
     text = f"import torch\nfrom torch.cuda.amp import {', '.join(names)}\n{uses}"
     titles = {item.fix and item.fix.title for item in run(text, *only(["TM203"])).findings}
     assert titles == {title}
+
+
+def test_an_import_is_as_severe_as_the_uses_that_its_fix_leaves() -> None:
+    imported = "from torch.nn.utils import weight_norm\n"
+    called = f"{imported}\n\ndef wrapped(layer):\n    return weight_norm(layer)\n"
+    only_rule = only(["TM497"])
+    assert [item.severity.label for item in run(imported, *only_rule).findings] == ["info"]
+    (found,) = run(called, *only_rule).findings
+    assert found.severity.label == "warning" and len(found.places) == 1

@@ -144,14 +144,14 @@ class FixMaker:
             return []
         fixes: dict[int, Fix] = {}
         unchanged: set[int] = set()
-        uses: dict[int, tuple[tuple[int, int], ...]] = {}  # at which nothing changes when their import does
+        uses: dict[int, Sequence[RuleMatch]] = {}  # which stay as they are when their import changes
         for bundle in self._bundles(hits):
             with self._caught(bundle[0].first):
                 for move, fix, silent in self._swap(bundle):
                     for hit in (move.first, *move.users):
                         fixes[id(hit)] = fix
                     unchanged.update(id(hit) for hit in silent)
-                    uses[id(move.first)] = tuple((hit.match.start, hit.match.end) for hit in silent)
+                    uses[id(move.first)] = silent
         for first in hits:
             if self._imports_moved_module(first):
                 with self._caught(first):
@@ -169,7 +169,7 @@ class FixMaker:
                 found.append((hit, single))
         remove_idle(found, self.source, self.remove)
         return [
-            replace(self.finding(hit, fix), places=uses.get(id(hit), ()), blocked_by=self._kept(hit, fix))
+            replace(self.finding(hit, fix, uses.get(id(hit), ())), blocked_by=self._kept(hit, fix))
             for hit, fix in found
         ]
 
@@ -274,12 +274,15 @@ class FixMaker:
             if item.start not in excluded
         ]
 
-    def finding(self, hit: RuleMatch, fix: Fix | None) -> Finding:
-        """A hit in words, at its place."""
+    def finding(self, hit: RuleMatch, fix: Fix | None, users: Sequence[RuleMatch] = ()) -> Finding:
+        """A hit in words, at its place.
+
+        users: the uses of an import that the fix leaves as they are; the worst of all is the severity.
+        """
         rule = hit.rule
         level = severity(rule, self.versions)
         assert level is not None, "rules that say nothing at the target are not looked up"
-        if level is Severity.WARNING and not _warns(hit):
+        if level is Severity.WARNING and not any(map(_warns, (hit, *users))):
             level = Severity.INFO
         seen = hit.use.seen or hit.use.seen_for_fix
         if hit.use.stated or seen:
@@ -310,6 +313,7 @@ class FixMaker:
             url=url_of(rule),
             symbol=hit.name,
             timeline=timeline(rule, self.versions),
+            places=tuple((user.match.start, user.match.end) for user in users),
             seen=hit.use.seen,
         )
 
