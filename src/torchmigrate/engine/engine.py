@@ -85,6 +85,7 @@ class Engine:
             they need of a file.
         everywhere: whether what needs a newer release is said of tests and examples as well.
         keeps_history: whether results say what was found before fixes, and what these did.
+        by_place: whether an import and its uses are findings of their own, for views that count places.
         unfixed: codes of rules whose fixes are not made.
         questions: is told what is asked of other files; None: nobody wants to know.
         most: the number of findings in a file that are wanted, unless a baseline hides some; None: all.
@@ -98,6 +99,7 @@ class Engine:
         settings_in: SettingsIn | None = None,
         everywhere: bool = False,
         keeps_history: bool = False,
+        by_place: bool = False,
         unfixed: frozenset[str] = frozenset(),
         questions: Questions | None = None,
         most: int | None = None,
@@ -108,6 +110,7 @@ class Engine:
         self._more = False  # whether there were others in the text that was looked at last
         self.settings_in = settings_in
         self.keeps_history = keeps_history
+        self.by_place = by_place
         self.unfixed = unfixed
         self.focus: Focus | None = None  # the lines that findings may be about; None: all
         self.chooser: Chooser | None = None  # is asked about each fix; None: all that are wanted are made
@@ -131,6 +134,7 @@ class Engine:
             settings_in=self.settings_in,
             everywhere=everywhere or self.everywhere,
             keeps_history=self.keeps_history,
+            by_place=self.by_place,
             unfixed=self.unfixed,
             questions=self.questions,
             most=self.most,
@@ -402,8 +406,7 @@ class Engine:
         if len(found) > 1:
             from torchmigrate.engine.decisions import decided_once
 
-            # A plan counts places, and joins imports with uses itself.
-            found = decided_once(found, self.rule, source, None if self.keeps_history else file)
+            found = decided_once(found, self.rule, source, None if self.by_place else file)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         if source.broken:
             found = [_without_fix(item) for item in found]

@@ -82,7 +82,9 @@ class Search:
             if id(scope.settings) not in safe:
                 safe[id(scope.settings)] = replace(scope.settings, fix=True, unsafe_fixes=False)
             trying[path] = scope._replace(settings=safe[id(scope.settings)])
-        self.engines = Engines(configurations, trying, keeps_history=True, unfixed=self.guesses)
+        self.engines = Engines(
+            configurations, trying, keeps_history=True, by_place=True, unfixed=self.guesses
+        )
         self._unsafe: dict[int, Engine] = {}
         self._targets: dict[str, Point] = {}
 

@@ -37,7 +37,7 @@ class Engines:
         scopes: what holds for each file, from `scopes_of`; the same object where the same holds.
         changed: the lines that findings may be about, by file; None: all lines of all files.
         chooser: is asked about each fix; then files are checked in this process.
-        keeps_history, unfixed, questions, most: as in `Engine`.
+        keeps_history, by_place, unfixed, questions, most: as in `Engine`.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Engines:
         scopes: Mapping[Path, Scope],
         *,
         keeps_history: bool = False,
+        by_place: bool = False,
         unfixed: frozenset[str] = frozenset(),
         changed: Mapping[Path, Rows | None] | None = None,
         questions: Questions | None = None,
@@ -58,6 +59,7 @@ class Engines:
         self.configurations = configurations
         self.scopes = scopes
         self.keeps_history = keeps_history
+        self.by_place = by_place
         self.unfixed = unfixed
         self.questions = questions
         # What states the minimum makes no difference to an engine.
@@ -84,6 +86,7 @@ class Engines:
                     settings,
                     settings_in=around,
                     keeps_history=self.keeps_history,
+                    by_place=self.by_place,
                     unfixed=self.unfixed,
                     questions=self.questions,
                     most=self.most,

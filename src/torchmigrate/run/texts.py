@@ -22,8 +22,10 @@ class TextChecker:
     Who wants to know of files that have changed meanwhile calls `files.paths.forget` and makes a new one.
     """
 
-    def __init__(self, configurations: Configurations) -> None:
+    def __init__(self, configurations: Configurations, *, by_place: bool = False) -> None:
+        """by_place: as in `Engine`."""
         self.configurations = configurations
+        self.by_place = by_place
         self._scopes: dict[Path, tuple[Scope, list[Problem]]] = {}
         self._engines: list[Engine] = []  # all share what they know of other files
         self._fixers: dict[tuple[int, bool], Engine] = {}
@@ -50,7 +52,13 @@ class TextChecker:
             made = self._engines[0].sibling(scope.settings, scope.catalogue)
         else:
             around = self.configurations.settings_around
-            made = Engine(scope.catalogue, scope.settings, settings_in=around, most=MOST_FINDINGS)
+            made = Engine(
+                scope.catalogue,
+                scope.settings,
+                settings_in=around,
+                by_place=self.by_place,
+                most=MOST_FINDINGS,
+            )
         self._engines.append(made)
         return made
 

@@ -192,7 +192,7 @@ class Checker:
                 config=None if given is None else start / given,
                 start=start,
             )
-            self._checkers[start] = TextChecker(configurations)
+            self._checkers[start] = TextChecker(configurations, by_place=True)
         return self._checkers[start]
 
     def _leaves_out(self, snapshot: Snapshot, checker: TextChecker) -> bool:

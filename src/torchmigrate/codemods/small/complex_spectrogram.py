@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.codemods.base.operations import number
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 
-# What only takes or reads pairs.
-_PAIRS = pattern(
-    r"\b(?:magphase|complex_norm|ComplexNorm|(?:functional|F|AF)\.(?:angle|istft))\b"
-    r"|torchaudio\.functional import[^\n]*\b(?:angle|istft)\b"
-    r"|\[\s*\.\.\.\s*,\s*0\s*\](?s:.*)\[\s*\.\.\.\s*,\s*1\s*\]"
+# Functions and a transform that only take pairs.
+_OF_PAIRS = frozenset(
+    [
+        *(f"torchaudio.functional.{name}" for name in ("angle", "complex_norm", "istft", "magphase")),
+        "torchaudio.transforms.ComplexNorm",
+    ]
 )
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every spectrogram, if the code is known to be older, or the file shows it."""
     older = file.versions.known_to(rule.library) is not None
-    if hits and (older or _PAIRS.search(file.source.text)):
+    if hits and (older or _has_pairs(file)):
         yield from file.fixes.findings(hits)
+
+
+def _has_pairs(file: FileContext) -> bool:
+    """Whether a file uses a function of pairs, or reads both `[..., 0]` and `[..., 1]`."""
+    if any(not _OF_PAIRS.isdisjoint(use.candidates) for use in file.names.uses):
+        return True
+    return {0, 1} <= {_part(node) for node in file.names.nodes(ast.Subscript)}
+
+
+def _part(node: ast.Subscript) -> float | None:
+    """The number in `x[..., 0]`."""
+    index = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    is_last = len(index) == 2 and isinstance(index[0], ast.Constant) and index[0].value is ...
+    return number(index[1]) if is_last else None
