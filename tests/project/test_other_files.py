@@ -658,10 +658,10 @@ def test_a_class_that_says_no_domain_and_neither_does_that_of_another_file(
     flows: str, found: bool, project: Project
 ) -> None:
     project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/flows.py": flows, "shift.py": SHIFT})
-    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM404", "shift.py")
-    line = "    domain = codomain = torch.distributions.constraints.real_vector\n"
-    expected = SHIFT.replace("    event_dim = 1\n", f"{line}    event_dim = 1\n") if found else SHIFT
-    assert project.read("shift.py") == expected
+    out = project.run(
+        "check", "--isolated", "--select", "TM404", "--output-format", "concise", "shift.py"
+    )
+    assert ("TM404" in out) is found
 
 
 # ---- which files are looked at ----------------------------------------------------------------------------

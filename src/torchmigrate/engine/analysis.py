@@ -20,7 +20,7 @@ from torchmigrate.codemods import codemod
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Api
 from torchmigrate.engine.api_rules.finder import ApiFinder
-from torchmigrate.engine.dependent import with_failing_imports, within_attempts
+from torchmigrate.engine.dependent import with_failing_imports, with_hidden_errors, within_attempts
 from torchmigrate.engine.held_back import held_back
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.evidence.evidence import EvidenceOfFiles
@@ -162,6 +162,7 @@ class Analyser:
             seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
             with failures.caught(", ".join(sorted(OF_API & self.settings.codes)), "every finding"):
                 found.extend(self.api.findings(names, source, file.path, seen, root))
+        found = with_hidden_errors(found, file)
         return list(_with_sound_fixes(found, source, failures)), more
 
     def _settled(self, found: list[Finding], file: FileContext) -> list[Finding]:

@@ -27,7 +27,7 @@ from torchmigrate.findings import (
 )
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import joined_fixes
-from torchmigrate.semantics.guards.formulas import MISSING_IMPORT, MISSING_NAME, caught_by
+from torchmigrate.semantics.guards.formulas import MISSING_IMPORT, MISSING_NAME, caught_by, ends_in_error
 from torchmigrate.semantics.model import Guards, Role, Use
 from torchmigrate.source.trees import last_name, walk
 
@@ -281,6 +281,44 @@ class _Sides:
         return {start for item in self.found if self._applies(item) for start, _ in item.places}
 
 
+# ---- errors that handlers hide -----------------------------------------------------------------------
+
+_HIDDEN = "the error is caught here, so that the fallback always runs"
+
+
+def with_hidden_errors(found: list[Finding], file: FileContext) -> list[Finding]:
+    """The findings, with a word in the help of those whose error a handler for other failures hides."""
+    removed = {item.start: item for item in found if item.severity is Severity.ERROR and item.symbol}
+    if not removed:
+        return found
+    hidden = {
+        id(removed[use.start])
+        for use in file.names.uses
+        if use.start in removed and _is_hidden(use, removed[use.start].symbol or "", file)
+    }
+    return [
+        replace(item, help="; ".join(filter(None, (item.help, _HIDDEN)))) if id(item) in hidden else item
+        for item in found
+    ]
+
+
+def _is_hidden(use: Use, symbol: str, file: FileContext) -> bool:
+    """Whether a use of what was removed stands in a `try` that goes on after what it raises."""
+    if use.role in (Role.IMPORT, Role.STRING, Role.ANNOTATION) or symbol not in use.candidates:
+        return False
+    raised = file.raised(symbol)
+    guards: Guards | None = use.guards
+    while guards is not None:
+        if raised is not None and guards.attempt is not None and guards.part == "body":
+            for handler in guards.attempt.node.handlers:
+                kinds = [getattr(builtins, name, None) for name in caught_by(handler)]
+                if any(isinstance(kind, type) and issubclass(raised, kind) for kind in kinds):
+                    again = any(isinstance(node, ast.Raise) for part in handler.body for node in walk(part))
+                    return not (again or guards.attempt.about_releases or ends_in_error(handler.body))
+        guards = guards.outer
+    return False
+
+
 # ---- imports that fail -------------------------------------------------------------------------------
 
 
@@ -315,10 +353,13 @@ def with_failing_imports(found: list[Finding], file: FileContext) -> list[Findin
             [fix for edit, fix in at(use, use + 1) if not name.search(edit.text)] for use in binding.uses
         ]
         concerned = [fix for some in taken for fix in some]
-        if not concerned or any(edit.start <= edit.end for edit, _ in at(*file.source.span(node))):
+        if not concerned or any(at(*file.source.span(node))):
             continue
-        goes = all(taken) and file.imports.removals([DroppedUse(binding.id, tuple(binding.uses))])
-        if goes:
+        start, end = file.source.span(binding.statement)
+        # With what is added to its statement, only the name goes, and comments of the others stay.
+        added = any(start < edit.start < end for edit, _ in at(start, end))
+        drop = DroppedUse(binding.id, tuple(binding.uses))
+        if all(taken) and (file.imports.may_go(drop) if added else file.imports.removals([drop])):
             fixes.join(concerned)
         else:
             reason = Reason(Obstacle.TAKEN, name=binding.name) if file.exports.takes(binding) else None

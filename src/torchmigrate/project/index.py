@@ -101,13 +101,13 @@ class ProjectIndex:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_projects": {}, "_states": {}, "_reals": {}}
 
-    def needed_elsewhere(self, path: Path, name: str, *, starred: bool = True) -> bool:
+    def needed_elsewhere(self, path: Path, name: str, *, starred: bool | None = True) -> bool:
         """Whether another file of the project takes a name of the module at `path`.
 
         That is: imports it, reads it as an attribute of the module, or names it in a string, as for a patch.
 
         Args:
-            starred: whether a star import takes it.
+            starred: whether a star import takes it; None: only in a file that names it as well.
         """
         return self._told(
             "needed_elsewhere",
@@ -232,7 +232,7 @@ class ProjectIndex:
         """
         project, real = self._project(path), self._real(path)
         match question, arguments:
-            case "needed_elsewhere", [str(name), bool(starred)]:
+            case "needed_elsewhere", [str(name), (bool() | None) as starred]:
                 return project.needed(real, name, starred)
             case "replaced", [str(name)]:
                 return project.replaces(real, name)
@@ -296,7 +296,7 @@ class _Project:
         self.settings_in = settings_in
         self._mentions: dict[Path, Mentions | None] = {}
         self._mentioning: dict[str, list[Path]] = {}
-        self._screens: dict[tuple[str, str, bool], tuple[list[tuple[Path, Screened]], Iterator[Path]]] = {}
+        self._screens: dict[tuple[str, str, bool | None], tuple[list[tuple[Path, Screened]], Iterator[Path]]] = {}
         self._replacing: dict[str, list[Path]] = {}
         self._imported: dict[Path, Imports] = {}
         self._loading: dict[str, list[tuple[bytes, Imports]]] = {}
@@ -546,9 +546,9 @@ class _Project:
 
     # ---- questions -----------------------------------------------------------------------------------
 
-    def needed(self, path: Path, name: str, starred: bool) -> bool:
+    def needed(self, path: Path, name: str, starred: bool | None) -> bool:
         module = module_parts(path)[-1]
-        starred = starred and not name.startswith("_")
+        starred = False if name.startswith("_") else starred
         if self.too_big:
             return True
         if path.suffix == NOTEBOOK:  # which `import` does not find
@@ -571,7 +571,7 @@ class _Project:
             )
         )
 
-    def _screened(self, module: str, name: str, starred: bool) -> Iterator[tuple[Path, Screened]]:
+    def _screened(self, module: str, name: str, starred: bool | None) -> Iterator[tuple[Path, Screened]]:
         """The files that may take a name of a module of this name, by their bytes: most that mention both
         do not.
 
@@ -596,10 +596,11 @@ class _Project:
             )
         return self._imported[other]
 
-    def _takes(self, other: Path, path: Path, name: str, starred: bool) -> bool:
+    def _takes(self, other: Path, path: Path, name: str, starred: bool | None) -> bool:
         found = self._mentions_of(other)
         if found is None:  # it does not parse: Python 2
             return _has_word(self.contents[other], name)
+        starred = _has_word(self.contents[other], name) if starred is None else starred
         if starred and any(self._is(star, other, path) for star in found.stars):
             return True
         held = loaded = False  # whether the module is imported as a whole, or by its name in a string

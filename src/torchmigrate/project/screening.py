@@ -196,19 +196,19 @@ class Rest(Struct, frozen=True):
 _SURE = Screened(sure=True)
 
 
-def screen(imports: Imports, module: str, name: str, starred: bool) -> Screened | None:
+def screen(imports: Imports, module: str, name: str, starred: bool | None) -> Screened | None:
     """Whether a file may take a name of a module, by an import, an attribute or a string; None: it does not.
 
     Args:
         imports: those of the file.
         module: the last part of the module's name.
-        starred: whether a star import takes the name.
+        starred: whether a star import takes the name; None: only in a file that names it as well.
     """
     if not (module.isascii() and name.isascii()):
         return _SURE
     data = imports.data
     named = name.encode() in data
-    starred = starred and imports.stars
+    starred = (named if starred is None else starred) and imports.stars
     if not (named or starred or imports.dynamic):
         return None
     held = False  # whether the file has the module as a whole

@@ -115,7 +115,7 @@ class FileContext:
     def exports(self) -> Exports:
         """Which names others take from the file."""
 
-        def elsewhere(name: str, starred: bool) -> bool:
+        def elsewhere(name: str, starred: bool | None) -> bool:
             if name in self.source.taken:
                 return True
             if self.source.is_documentation:
@@ -178,6 +178,13 @@ class FileContext:
             return False
         # A function that only raises can be imported.
         return surface.status(name, release) is Status.ABSENT and surface.entry(name, release) is None
+
+    def raised(self, name: str) -> type[Exception] | None:
+        """What using a name raises at the target; None where it does not surely raise an error."""
+        surface, release = surface_of(name), self.target(name.partition(".")[0])
+        if surface is None or release is None or surface.status(name, release) is not Status.ABSENT:
+            return None
+        return AttributeError if surface.entry(name, release) is None else RuntimeError
 
     def _always_fails(self, binding: Binding) -> bool:
         """Whether nobody can take what an import binds, on any supported release."""

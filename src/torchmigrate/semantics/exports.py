@@ -11,8 +11,8 @@ from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import Binding, SemanticModel
 from torchmigrate.source.trees import walk
 
-# Whether another file takes a name; the flag says whether a star import takes it.
-Elsewhere = Callable[[str, bool], bool]
+# Whether another file takes a name; the flag says whether a star import takes it (None: if it names it, too).
+Elsewhere = Callable[[str, bool | None], bool]
 
 _RUNS_TEXT = frozenset(["eval", "exec", "compile", "timeit", "repeat", "Timer", "runctx", "run_line"])
 _OF_MODULE = frozenset(["globals", "vars"])
@@ -21,7 +21,7 @@ _WORD = pattern(r"[A-Za-z_]\w*")
 _DOCTEST = pattern(r"^[ \t]*(?:>>>|\.\.\.)[ \t](.*)", re.MULTILINE)
 
 
-def nobody(name: str, starred: bool) -> bool:
+def nobody(name: str, starred: bool | None) -> bool:
     """What is known of a text that belongs to no project."""
     return False
 
@@ -60,9 +60,14 @@ class Exports:
         return self.is_init or self.is_taken(name)
 
     def keeps(self, binding: Binding) -> bool:
-        """The same, unless it is an import that fails; without what `__all__` names, a star import fails."""
-        fails = binding.is_import and self.fails(binding) and binding.name not in self.names.all_names
-        return not fails and self.takes(binding)
+        """The same; of an import that fails, only what others name has to stay bound.
+
+        Without what `__all__` names, a star import fails.
+        """
+        if not (binding.is_import and self.fails(binding)):
+            return self.takes(binding)
+        name = binding.name
+        return name in self.names.all_names or name in self._in_strings or self._elsewhere(name, None)
 
     def is_taken(self, name: str) -> bool:
         """Whether a string, a doctest or another file takes a name of the module."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from torchmigrate.findings import DroppedUse, Edit
 from torchmigrate.rewrite.imports import edits as editing
 from torchmigrate.rewrite.imports.edits import ImportStatement
-from torchmigrate.rewrite.imports.removal import removals, without_use
+from torchmigrate.rewrite.imports.removal import removals, unneeded, without_use
 from torchmigrate.rewrite.imports.scopes import BUILTINS, ImportScopes, mentions
 from torchmigrate.rewrite.imports.swaps import Refusal, Swap, Swaps
 from torchmigrate.rewrite.lines import SourceText, add_after, add_before, add_line_before, start_of
@@ -356,6 +356,10 @@ class ImportPlanner:
         A release without places is for a binding that has no uses any more.
         """
         return removals(self.names, self.source, self.scopes, releases)
+
+    def may_go(self, release: DroppedUse) -> bool:
+        """Whether nothing but these uses speaks for an import, whatever comments its statement has."""
+        return unneeded(self.names, self.source, self.scopes, release.binding, release.places)
 
     def without_use(self, binding: Binding) -> tuple[Edit, ...]:
         """Edits that delete an import that has no use; empty where it has one, or others may need it."""

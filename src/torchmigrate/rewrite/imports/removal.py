@@ -38,8 +38,7 @@ def removals(
     gone: dict[int, list[Binding]] = {}
     for number in sorted(places):
         binding = names.bindings[number]
-        unused = set(binding.uses) <= places[number] and number not in scopes.relied_on
-        if unused and _removable(binding, names, source, scopes, places[number]):
+        if unneeded(names, source, scopes, number, places[number]):
             gone.setdefault(id(binding.statement), []).append(binding)
     edits: list[Edit] = []
     whole: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
@@ -71,6 +70,15 @@ def removals(
     for block, statements in whole.values():
         edits.extend(remove_statements(source, block, statements, module=block is names.tree.body))
     return tuple(sorted(edits))
+
+
+def unneeded(
+    names: SemanticModel, source: SourceText, scopes: ImportScopes, number: int, places: Collection[int]
+) -> bool:
+    """Whether nothing but uses at these places speaks for the binding of this number."""
+    binding = names.bindings[number]
+    unused = set(binding.uses) <= set(places) and number not in scopes.relied_on
+    return unused and _removable(binding, names, source, scopes, places)
 
 
 def without_use(
