@@ -212,7 +212,7 @@ HIDDEN = "the error is caught here"
     ],
 )
 def test_the_help_says_that_the_error_is_hidden(call: str, errors: str, handler: str, hides: bool) -> None:
-    code = f"import torch\ndef f(A: torch.Tensor, b):\n    try:\n        x = {call}\n    except {errors}:\n        {handler}\n"  # noqa: E501
+    code = f"import torch\ndef f(A: torch.Tensor, b):\n    try:\n        x = {call}\n    except {errors}:\n        {handler}\n"
     (finding,) = run(code, *TARGET).findings
     assert (HIDDEN in (finding.help or "")) is hides
 
@@ -287,7 +287,9 @@ def test_uses_of_an_import_that_stays_are_not_rewritten(
     assert new["p/m.py"] == dedented(files["p/m.py"])
 
 
-@pytest.mark.parametrize("take", ["from .m import rfft\n", "from .m import *\nrfft\n", "from . import m\nm.rfft\n"])
+@pytest.mark.parametrize(
+    "take", ["from .m import rfft\n", "from .m import *\nrfft\n", "from . import m\nm.rfft\n"]
+)
 def test_a_name_that_another_file_takes_by_name_stays(tmp_path: Path, take: str) -> None:
     new = project(tmp_path, {"p/__init__.py": "", "p/n.py": take, "p/m.py": MODULE}, *TARGET, *FIX_ALL)
     assert new["p/m.py"] == dedented(MODULE)
@@ -310,8 +312,10 @@ OPTIONAL = """
 """
 
 
-@pytest.mark.parametrize("handler", ["ok = False", "raise ImportError('install it')", "sys.exit(1)", "NAME = None"])
-@pytest.mark.parametrize("name", ["apex.parallel.convert_syncbn_model", "apex.parallel.DistributedDataParallel", "torch.rfft"])
+@pytest.mark.parametrize("handler", ["ok = False", "raise ImportError('install it')", "sys.exit(1)"])
+@pytest.mark.parametrize(
+    "name", ["apex.parallel.convert_syncbn_model", "apex.parallel.DistributedDataParallel", "torch.rfft"]
+)
 def test_uses_of_an_optional_import_are_not_rewritten_without_it(handler: str, name: str) -> None:
     module, _, last = name.rpartition(".")
     code = dedented(OPTIONAL).replace("HANDLER", handler).replace("MODULE", module).replace("NAME", last)
@@ -323,6 +327,32 @@ def test_an_optional_import_of_a_moved_name_goes_with_its_uses() -> None:
     code = OPTIONAL.replace("HANDLER", "ok = False").replace("MODULE", "torchvision.models.utils")
     new = fixed(dedented(code.replace("NAME", "load_state_dict_from_url")), *TARGET, *FIX)
     assert "    from torch.hub import load_state_dict_from_url\n    ok = True\n" in new
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["apex.parallel.convert_syncbn_model", "torch.rfft", "torchvision.models.utils.load_state_dict_from_url"],
+)
+def test_an_optional_import_that_is_tested(name: str) -> None:
+    """Uses that cannot run at the target are not rewritten, and the test itself is no use."""
+    module, _, last = name.rpartition(".")
+    code = dedented(f"""
+        try:
+            from {module} import {last}
+        except ImportError:
+            {last} = None
+        def f(x):
+            if {last} is not None:
+                x = {last}(x)
+            if {last}:
+                x = {last}(x)
+            return {last}(x) if {last} and x else x
+    """)
+    assert fixed(code, *TARGET, *FIX_ALL) == code
+    if module.startswith("torch"):
+        assert symbols(code) == []
+    else:  # a package of its own: from now on it is never there
+        assert len(symbols(code)) == 3
 
 
 def test_an_optional_import_without_a_use_says_nothing() -> None:

@@ -658,9 +658,7 @@ def test_a_class_that_says_no_domain_and_neither_does_that_of_another_file(
     flows: str, found: bool, project: Project
 ) -> None:
     project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/flows.py": flows, "shift.py": SHIFT})
-    out = project.run(
-        "check", "--isolated", "--select", "TM404", "--output-format", "concise", "shift.py"
-    )
+    out = project.run("check", "--isolated", "--select", "TM404", "--output-format", "concise", "shift.py")
     assert ("TM404" in out) is found
 
 

@@ -379,6 +379,47 @@ def test_a_module_that_refuses_new_releases_is_looked_at_before_that() -> None:
     assert [item.code for item in run(f"{DEMANDS}\nrefuse('2.0')\n").findings] == ["TM100"]
 
 
+@pytest.mark.parametrize(
+    ("statement", "refuses"),
+    [
+        ('raise pytest.skip("new")', False),
+        ('pytest.skip("new", allow_module_level=True)', False),
+        ('raise unittest.SkipTest("new")', False),
+        ("raise pytest.skip.Exception", False),
+        ('pytest.xfail("new")', False),
+        ('raise RuntimeError("new")', True),
+        ('raise ImportError("skip this release")', True),
+    ],
+)
+def test_a_skipped_test_does_not_refuse_a_release(statement: str, refuses: bool) -> None:
+    code = f"import pytest, unittest\n{DEMANDS}\nif torch_version >= (2, 0):\n    {statement}\n"
+    assert ("TM127" in {item.code for item in run(code).findings}) is refuses
+    inside = f"import pytest, unittest\n{DEMANDS}\ndef test_it():\n    if torch_version >= (2, 0):\n        {statement}\n"
+    assert ("TM127" in {item.code for item in run(inside).findings}) is refuses
+
+
+MARKS = {
+    'unittest.skipUnless(hasattr(torch, "symeig"), "x")': True,
+    'unittest.skipIf(not hasattr(torch, "symeig"), "x")': True,
+    'pytest.mark.skipif(not hasattr(torch, "symeig"), reason="x")': True,
+    'pytest.mark.skipif("symeig" not in dir(torch), reason="x")': True,
+    'pytest.mark.xfail(not hasattr(torch, "symeig"), reason="x")': True,
+    'pytest.mark.skipif(hasattr(torch, "symeig"), reason="x")': False,
+    'unittest.skipUnless(fast, "x")': False,
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize(
+    "what", ["def test(x):\n    ", "async def test(x):\n    ", "class T:\n    def test(self, x):\n        "]
+)
+def test_a_decorator_that_asks_for_a_name(mark: str, what: str) -> None:
+    code = f"import pytest, torch, unittest\n@{mark}\n{what}return torch.symeig(x)\n"
+    assert (run(code).findings == []) is MARKS[mark]
+    through = f"import pytest, torch, unittest\nneeds = {mark}\n@needs\n{what}return torch.symeig(x)\n"
+    assert (run(through).findings == []) is MARKS[mark]
+
+
 CLASSES = """
 class A:
     def __init__(self):

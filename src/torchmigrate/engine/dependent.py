@@ -27,7 +27,13 @@ from torchmigrate.findings import (
 )
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import joined_fixes
-from torchmigrate.semantics.guards.formulas import MISSING_IMPORT, MISSING_NAME, caught_by, ends_in_error
+from torchmigrate.semantics.guards.formulas import (
+    MISSING_IMPORT,
+    MISSING_NAME,
+    caught_by,
+    ends_in_error,
+    survives,
+)
 from torchmigrate.semantics.model import Guards, Role, Use
 from torchmigrate.source.trees import last_name, walk
 
@@ -325,12 +331,17 @@ def _is_hidden(use: Use, symbol: str, file: FileContext) -> bool:
 def with_failing_imports(found: list[Finding], file: FileContext) -> list[Finding]:
     """The findings, without fixes that rewrite uses of an import which fails at the target, and leave that.
 
-    All uses of it are rewritten, so that it goes, or none is.
+    All uses of it are rewritten, so that it goes, or none is. It may stay in a `try` that goes on without it.
     """
+    gone = {item.symbol for item in found if item.severity is Severity.ERROR}
     imports = [
         binding
         for binding in file.names.imports
-        if binding.guards.is_nothing() and file.import_fails(binding)
+        if (binding.guards.is_nothing() or binding.guards.part == "body")
+        and (
+            file.import_fails(binding)
+            or (file.exists(binding.target or "") is None and binding.target in gone)
+        )
     ]
     if not imports or all(item.fix is None for item in found):
         return found
@@ -359,7 +370,9 @@ def with_failing_imports(found: list[Finding], file: FileContext) -> list[Findin
         # With what is added to its statement, only the name goes, and comments of the others stay.
         added = any(start < edit.start < end for edit, _ in at(start, end))
         drop = DroppedUse(binding.id, tuple(binding.uses))
-        if all(taken) and (file.imports.may_go(drop) if added else file.imports.removals([drop])):
+        may_stay = survives(binding.guards, MISSING_IMPORT)
+        goes = may_stay or (file.imports.may_go(drop) if added else file.imports.removals([drop]))
+        if goes and all(taken):
             fixes.join(concerned)
         else:
             reason = Reason(Obstacle.TAKEN, name=binding.name) if file.exports.takes(binding) else None

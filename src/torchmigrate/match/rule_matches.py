@@ -246,7 +246,8 @@ class RuleMatcher:
                     return None
                 if use.role is Role.STRING and survives(use.guards, MISSING_IMPORT):
                     return None  # `import_module` of what is gone
-                if not new and origins and all(_is_optional(origin, symbol) for origin in origins):
+                optional_import = origins and all(_is_optional(origin, symbol) for origin in origins)
+                if optional_import and (not new or defaults.is_tested(use)):
                     return None
         elif use.call is None and (
             (not use.method and self._is_default(use, new, defaults)) or defaults.is_only_asked_for(use)

@@ -296,7 +296,9 @@ class _Project:
         self.settings_in = settings_in
         self._mentions: dict[Path, Mentions | None] = {}
         self._mentioning: dict[str, list[Path]] = {}
-        self._screens: dict[tuple[str, str, bool | None], tuple[list[tuple[Path, Screened]], Iterator[Path]]] = {}
+        self._screens: dict[
+            tuple[str, str, bool | None], tuple[list[tuple[Path, Screened]], Iterator[Path]]
+        ] = {}
         self._replacing: dict[str, list[Path]] = {}
         self._imported: dict[Path, Imports] = {}
         self._loading: dict[str, list[tuple[bytes, Imports]]] = {}

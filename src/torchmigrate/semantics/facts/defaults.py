@@ -57,6 +57,17 @@ class Defaults:
             return isinstance(around.ops[0], (ast.Is, ast.IsNot))
         return isinstance(around, ast.Expr)
 
+    def is_tested(self, use: Use) -> bool:
+        """Whether code only asks if a name has a value: `if amp is not None`, `if amp and fast`."""
+        around = self.around.parent(use.node, use.statement)
+        if isinstance(around, ast.Compare):
+            other = around.comparators[0] if around.left is use.node else around.left
+            is_none = isinstance(other, ast.Constant) and other.value is None
+            return len(around.ops) == 1 and is_none
+        if isinstance(around, (ast.If, ast.IfExp, ast.While)):
+            return around.test is use.node
+        return isinstance(around, (ast.BoolOp, ast.UnaryOp))
+
     def is_overridden(self, use: Use, surely_runs: Callable[[Guards], bool]) -> bool:
         """Whether what a use binds is replaced before anything reads it, in a branch that runs at the target.
 
