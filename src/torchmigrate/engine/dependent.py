@@ -202,17 +202,15 @@ class _Sides:
                 rule = self.rule_of(item.code)
                 if rule is not None and rule.failures:
                     self.fixes.lower([item.fix], Applicability.UNSAFE, because(rule.failures))
-        instead = [item for item in self._in(attempt.instead) if self._applies(item)]
-        others = {item.code for item in inside if self._applies(item)}
-        for code in dict.fromkeys(item.code for item in self._in(attempt.instead)):
-            pair = [item for item in (*inside, *self._in(attempt.instead)) if item.code == code]
-            if not any(item.code == code for item in inside):
-                continue
+        outside = self._in(attempt.instead)
+        codes = {item.code for item in inside}
+        for code in dict.fromkeys(item.code for item in outside if item.code in codes):
+            pair = [item for item in (*inside, *outside) if item.code == code]
             if all(map(self._applies, pair)):
                 self.fixes.join(item.fix for item in pair)
-            elif code in others or any(item.code == code for item in instead):
+            else:
                 self.fixes.lower((item.fix for item in pair), Applicability.DISPLAY, _HALF)
-        instead = [item for item in instead if self._applies(item)]
+        instead = [item for item in outside if self._applies(item)]
         if not instead:
             return
         fails, level = self._body(attempt, instead)
