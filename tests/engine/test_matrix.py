@@ -232,8 +232,9 @@ def test_the_new_name_is_reached_by_the_imports(item, old, new):
         code = f"from {module} import {last} as f\n"
     text = run(code, *only([item.rule.code]), *at_last(item.rule), *FIX_ALL, path=EXAMPLE_PATH).new_text
     assert text is not None
-    with contextlib.suppress(ModuleNotFoundError):
-        importlib.import_module(old.rpartition(".")[0])  # not every module is loaded with its package
+    if old.startswith("torch."):
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(old.rpartition(".")[0])  # not every module is loaded with its package
     space = {}
     exec(text, space)
     assert space["f"] is resolve(new)
