@@ -824,7 +824,8 @@ def test_a_fix_that_others_keep_from_being_made_says_so(project: Project) -> Non
     name = text.split()[3]
     project.write({".git/HEAD": "", "scaled.py": text, "test.py": f"import scaled\nscaled.{name}\n"})
     found = json.loads(project.run("check", "--isolated", "--output-format", "json", "scaled.py"))
-    assert [(item["location"]["row"], item["fix"]) for item in found] == [(1, None), (3, None)]
+    assert [(item["location"]["row"], item["fix"]) for item in found] == [(1, None)]
+    assert [place["location"]["row"] for place in found[0]["places"]] == [3]
     for item in found:
         assert item["blocked_by"] == [{"kind": "taken", "name": name}]
     printed = project.run("check", "--isolated", "--output-format", "full", "scaled.py")
