@@ -47,10 +47,12 @@ def test_what_ceased_to_warn_is_only_outdated(target, releases, expected, effect
 
 def test_the_tables_are_about_rules_that_exist() -> None:
     symbols = {item.rule.code: {*item.rule.symbols, *item.rule.modules} for item in loaded_rules()}
+    examples = {item.rule.code: {*range(1, len(item.examples) + 1)} for item in loaded_rules()}
     for name in ("probes.yaml", "explained.yaml"):
         for code, entries in yaml.safe_load((TABLES / name).read_text(encoding="utf-8")).items():
             for entry in entries:
                 assert set(entry.get("symbols", ())) <= symbols[code], (name, code)
+                assert set(entry.get("examples", ())) <= examples[code], (name, code)
 
 
 if HAS_TORCH:
@@ -62,6 +64,8 @@ if HAS_TORCH:
         assert done.returncode == 0, done.stdout
         compared = re.search(r"^(\d+) symbols of rules compared, 0 disagree$", done.stdout, re.MULTILINE)
         assert compared is not None and int(compared[1]) > 1000
+        places = re.search(r"^(\d+) places in examples .*, 0 disagree$", done.stdout, re.MULTILINE)
+        assert places is not None and int(places[1]) > 1000
 
     @pytest.mark.parametrize(
         ("code", "text", "problem"),
@@ -83,3 +87,23 @@ if HAS_TORCH:
         monkeypatch.setattr(check, "loaded_rules", lambda: [item._replace(rule=rule)])
         monkeypatch.setattr(check, "reason", lambda *_: None)
         assert problem in {verdict.problem for verdict in check.verdicts()}
+
+    @pytest.mark.parametrize(
+        ("code", "text", "problem"),
+        [
+            ("TM412", {"removed": "1.0"}, "it is an error, and the example warns"),
+            ("TM412", {"deprecated": "1.0"}, None),
+            ("TM150", {"removed": "1.8"}, None),
+            ("TM330", {"changed": "1.0"}, "it is a warning, and the example neither warns nor differs"),
+        ],
+    )
+    def test_a_wrong_status_is_seen_in_the_examples(code, text, problem, monkeypatch) -> None:
+        from severities import check
+
+        (item,) = [item for item in loaded_rules() if item.rule.code == code]
+        releases = dict.fromkeys(("outdated", "deprecated", "changed", "removed"))
+        rule = replace(item.rule, **{**releases, **text})
+        monkeypatch.setattr(check, "loaded_rules", lambda: [item._replace(rule=rule)])
+        monkeypatch.setattr(check, "_explained", lambda *_: None)
+        problems = {place.problem for place in check.shown()}
+        assert problem in problems if problem else problems <= {None}

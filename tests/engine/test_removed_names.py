@@ -1,0 +1,28 @@
+"""TM001: what it advises for names that torch itself removed."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchmigrate.engine.api_rules import suggest
+from torchmigrate.engine.api_rules.api import Api
+from torchmigrate.versions.range import VersionRange
+
+
+@pytest.mark.parametrize(
+    ("name", "help_text"),
+    [
+        ("torch.Any", "import `Any` from `typing`"),
+        ("torch.jit.OrderedDict", "import `OrderedDict` from `collections`"),
+        ("torch.cuda.sys", "import `sys` directly"),
+        ("torch.jit.Parameter", "use `torch.nn.Parameter`: this was another name for it"),
+        ("torch.cuda.random.device", "use `torch.device`: this was another name for it"),
+        ("torch.autograd.profiler.Interval", "`torch.autograd.profiler_util.Interval` has the same name"),
+        # A value, a class attribute, or a module or class of another part of torch is something else.
+        ("torch.nn.backends.thnn.backend", None),
+        ("torch.attribute", None),
+        ("torch.nn.attention.flex_attention.DeviceLikeType", None),
+    ],
+)
+def test_help_of_names_that_torch_removed(name: str, help_text: str | None) -> None:
+    assert suggest.help_of(Api(VersionRange(target="2.15")), name) == help_text
