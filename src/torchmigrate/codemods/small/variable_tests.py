@@ -1,7 +1,7 @@
 """TM330: `torch.autograd.Variable`, where a test asks whether something is one.
 
-`isinstance(x, Variable)` takes tensors. The type of a tensor is never `Variable`, so that a comparison of types
-has had the same answer since torch 0.4.
+`isinstance(x, Variable)` takes tensors. The type of a tensor is never `Variable`: a comparison of types has
+had the same answer since torch 0.4.
 """
 
 from __future__ import annotations
