@@ -7,6 +7,14 @@ from torchmigrate.versions.releases import Version
 from torchmigrate.versions.surface import Surface, surface_of
 from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
+# What TorchDynamo logs is set by `torch._logging` since torch 2.1.
+_LOGS = {
+    "torch._dynamo.config.log_level": "dynamo=logging.DEBUG",
+    "torch._dynamo.config.output_code": "output_code=True",
+    "torch._dynamo.config.output_graph_code": "graph_code=True",
+    "torch._dynamo.config.print_graph_breaks": "graph_breaks=True",
+}
+
 
 def help_of(api: Api, name: str) -> str | None:
     """What to use in place of a name that is missing at the target, in words; None: nothing is known."""
@@ -79,6 +87,14 @@ def _kind(surface: Surface, name: str) -> EntryKind | None:
     """What a name was in the last release that had it."""
     entry = next((entry for _, entry in reversed(list(surface.entries(name))) if entry is not None), None)
     return entry.kind if entry is not None else None
+
+
+def help_of_setting(api: Api, name: str) -> str | None:
+    """What to use in place of a setting that is missing at the target, in words; None: nothing is known."""
+    if name in _LOGS:
+        return f"call `torch._logging.set_logs({_LOGS[name]})` instead"
+    other = same_setting(api, name)
+    return f"`{other}` has the same name" if other is not None else None
 
 
 def same_setting(api: Api, name: str) -> str | None:
