@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -47,10 +48,12 @@ def test_what_ceased_to_warn_is_only_outdated(target, releases, expected, effect
 
 def test_the_tables_are_about_rules_that_exist() -> None:
     symbols = {item.rule.code: {*item.rule.symbols, *item.rule.modules} for item in loaded_rules()}
+    examples = {item.rule.code: {*range(1, len(item.examples) + 1)} for item in loaded_rules()}
     for name in ("probes.yaml", "explained.yaml"):
         for code, entries in yaml.safe_load((TABLES / name).read_text(encoding="utf-8")).items():
             for entry in entries:
                 assert set(entry.get("symbols", ())) <= symbols[code], (name, code)
+                assert set(entry.get("examples", ())) <= examples[code], (name, code)
 
 
 if HAS_TORCH:
@@ -62,6 +65,8 @@ if HAS_TORCH:
         assert done.returncode == 0, done.stdout
         compared = re.search(r"^(\d+) symbols of rules compared, 0 disagree$", done.stdout, re.MULTILINE)
         assert compared is not None and int(compared[1]) > 1000
+        places = re.search(r"^(\d+) places in examples .*, 0 disagree$", done.stdout, re.MULTILINE)
+        assert places is not None and int(places[1]) > 1000
 
     @pytest.mark.parametrize(
         ("code", "text", "problem"),
@@ -83,3 +88,22 @@ if HAS_TORCH:
         monkeypatch.setattr(check, "loaded_rules", lambda: [item._replace(rule=rule)])
         monkeypatch.setattr(check, "reason", lambda *_: None)
         assert problem in {verdict.problem for verdict in check.verdicts()}
+
+    @pytest.mark.parametrize(
+        ("code", "effect", "wrong", "problem"),
+        [
+            ("TM412", "warns", Severity.ERROR, "it is an error, and the example warns"),
+            ("TM150", "raises", None, None),
+            ("TM439", "differs", Severity.ERROR, "it is an error, and the example differs"),
+            ("TM335", "warns", None, None),  # where gradients are calculated
+            ("TM667", "is silent", None, "it is a warning, and the example neither warns nor differs"),
+        ],
+    )
+    def test_a_wrong_status_is_seen_in_the_examples(code, effect, wrong, problem, monkeypatch) -> None:
+        from severities import check
+
+        monkeypatch.setattr(check, "_explained", lambda *_: None)
+        places = [place for place in check.shown([code]) if place.effect != "not run"]
+        assert {place.effect for place in places} == {effect}
+        for place in places:
+            assert dataclasses.replace(place, severity=wrong or place.severity).problem == problem

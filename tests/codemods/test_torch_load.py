@@ -7,7 +7,7 @@ import textwrap
 import pytest
 from harness.program import FIX_ALL, fixed, only, run
 
-from torchmigrate.report.reasons import reason_of
+from torchmigrate.report.reasons import message_of, reason_of
 
 STATE, OTHER = "weights_only=True", "weights_only=False"
 ONLY = only(["TM600"])
@@ -194,6 +194,87 @@ def test_what_the_same_function_wrote(name: str, head: str) -> None:
     (finding,) = run(text, *ONLY).findings
     assert finding.fix is not None
     assert finding.fix.applicability.label == ("safe" if own else "unsafe")
+
+
+TENSORS = {
+    "by name": ("x = torch.ones(3)\ntorch.save(x, path)", "safe", STATE),
+    "a result": ("x = torch.cat([a, b])\ntorch.save(x, path)", "safe", STATE),
+    "a dictionary": ("x = torch.ones(3)\ntorch.save({'a': x, 'b': [x, 3, 'c']}, path)", "safe", STATE),
+    "a tuple by name": (
+        "x = torch.ones(3)\ny = x + 1\nboth = (x, y)\ntorch.save(both, path)",
+        "safe",
+        STATE,
+    ),
+    "annotated": ("torch.save(given, path)", "unsafe", STATE),
+    "with others": ("x = torch.ones(3)\ntorch.save((x, a), path)", "safe", OTHER),
+    "anything": ("torch.save(a, path)", "safe", OTHER),
+    "a list that grows": ("x = [torch.ones(3)]\nx.append(a)\ntorch.save(x, path)", "safe", OTHER),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_that_the_same_function_wrote(name: str) -> None:
+    code, level, wanted = TENSORS[name]
+    body = textwrap.indent(f"{code}\nreturn torch.load(path)\n", "    ")
+    text = f"import torch\ndef work(a, b, path, given: torch.Tensor):\n{body}"
+    (finding,) = run(text, *ONLY).findings
+    assert finding.fix is not None
+    assert finding.fix.applicability.label == level
+    assert finding.severity.label == ("info" if wanted == STATE else "warning")
+    assert wanted in fixed(text, *ONLY, *FIX_ALL)
+
+
+def test_a_tuple_of_tensors_that_another_method_writes_to_an_open_file() -> None:
+    text = """\
+import os
+import torch
+class Digits:
+    def make(self):
+        train, test = (torch.ones(3), torch.zeros(3)), (torch.ones(2), torch.zeros(2))
+        with open(os.path.join(self.root, self.train_file), "wb") as f:
+            torch.save(train, f)
+        with open(os.path.join(self.root, self.test_file), "wb") as f:
+            torch.save({1: model}, f)
+    def read(self):
+        self.train = torch.load(os.path.join(self.root, self.train_file))
+        self.test = torch.load(os.path.join(self.root, self.test_file))
+"""
+    train, test = run(text, *ONLY).findings
+    assert (train.severity.label, test.severity.label) == ("info", "warning")
+    new = fixed(text, *ONLY, *FIX_ALL)
+    assert f"self.train_file), {STATE})" in new
+    assert f"self.test_file), {OTHER})" in new
+
+
+@pytest.mark.parametrize(
+    ("code", "whole"),
+    [
+        ("torch.save(model, 'best_model.pt')", True),
+        ("torch.save(self.net, 'best_model.pt')", True),
+        ("torch.save(optimizer, 'best_model.pt')", True),
+        ("torch.save(model.state_dict(), 'best_model.pt')", False),
+        ("torch.save(model, 'best_model.pt')\n    torch.save({}, 'best_model.pt')", False),
+        ("torch.save(state, 'best_model.pt')", False),
+        ("torch.save(something, 'best_model.pt')", False),
+    ],
+)
+def test_a_whole_object_is_said_to_raise(code: str, whole: bool) -> None:
+    text = f"""\
+import torch
+def train(self, model, optimizer, something):
+    optimizer.zero_grad()
+    self.net.parameters()
+    state = model.state_dict()
+    model.load_state_dict(state)
+    {code}
+def evaluate():
+    return torch.load('best_model.pt')
+"""
+    (finding,) = run(text, *ONLY).findings
+    assert ("raises since torch 2.6" in message_of(finding)) is whole
+    if whole:
+        assert finding.severity.label == "warning"
+        assert OTHER in fixed(text, *ONLY, *FIX_ALL)
 
 
 @pytest.mark.parametrize(

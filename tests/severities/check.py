@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import importlib
 import io
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
 import yaml
-from harness.catalogue import loaded_rules
+from harness.catalogue import catalogue, loaded_rules
+from old_torch import compare, plain
+from old_torch.execute import gradients
 from proofs import companions, stubs, vocabulary
-from proofs.run import scratch
+from proofs.run import ProofError, inputs_of, recordings_of, scratch
+from proofs.run import run as execute
 
 from severities import installed
-from torchmigrate.catalogue.examples import FIX
+from torchmigrate.catalogue.examples import CLEAN, FIX, Example
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.variants import rule_for_symbol
-from torchmigrate.findings import Severity
+from torchmigrate.config.settings import Settings
+from torchmigrate.engine.engine import Engine
+from torchmigrate.findings import Finding, Severity
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
+from torchmigrate.source.kinds import kind_of
 from torchmigrate.versions.range import VersionRange, severity
-from torchmigrate.versions.releases import parse_version, show_version
+from torchmigrate.versions.releases import Version, parse_version, show_version, torch_release
 
 _HERE = Path(__file__).parent
+_PATH = Path("example.py")
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,9 @@ class Evidence:
     documented: str | None = None
     ran: bool = False
 
+    def detail(self) -> str:
+        return self.gone or self.warns or ""
+
     def __str__(self) -> str:
         parts = [("gone", self.gone), ("warns", self.warns), ("documented", self.documented)]
         said = [f"{word}: {' '.join(text.split())[:100]}" for word, text in parts if text is not None]
@@ -67,9 +79,7 @@ def verdicts(codes: Collection[str] = ()) -> Iterator[Verdict]:
     span = VersionRange(target=show_version(parse_version(torch.__version__)))
     for item in sorted(loaded_rules(), key=lambda item: item.rule.code):
         rule = item.rule
-        if rule.files or (codes and rule.code not in codes) or find_spec(rule.library) is None:
-            continue
-        if rule.library not in ("torch", *companions.LIBRARIES):
+        if rule.files or (codes and rule.code not in codes) or not _is_installed(rule.library):
             continue
         with companions.prepared(rule.library):
             importlib.import_module(rule.library)
@@ -83,6 +93,10 @@ def verdicts(codes: Collection[str] = ()) -> Iterator[Verdict]:
             if problem is not None and reason(rule.code, symbol) is not None:
                 problem = None
             yield Verdict(rule.code, symbol, level and level.label, str(evidence), problem)
+
+
+def _is_installed(library: str) -> bool:
+    return library in ("torch", *companions.LIBRARIES) and find_spec(library) is not None
 
 
 def _problem(rule: Rule, level: Severity | None, evidence: Evidence, span: VersionRange) -> str | None:
@@ -166,33 +180,179 @@ def _examples(item: LoadedRule) -> list[tuple[str, Evidence]]:
     ]
 
 
-def run(code: str, inputs: dict[str, str] | None = None) -> Evidence:
+def run(code: str, inputs: Mapping[str, str] | None = None) -> Evidence:
     """Execute code on the installed release, and say what it warned of or raised."""
-    evidence = Evidence(ran=True)
+    with _prepared(code, inputs) as space:
+        return _execute(compile(code, "<example>", "exec", dont_inherit=True), space)
+
+
+@contextlib.contextmanager
+def _prepared(code: str, inputs: Mapping[str, str] | None) -> Iterator[dict[str, Any]]:
+    """The names that code is executed with; whatever it sets up for the process is undone."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(stubs.installed())
         stack.enter_context(companions.prepared(code))
         stack.enter_context(scratch())
-        space = {"__name__": "example", **vocabulary.evaluate(inputs or {})}
-        caught = stack.enter_context(warnings.catch_warnings(record=True))
-        warnings.simplefilter("always")
         stack.callback(torch.set_default_dtype, torch.get_default_dtype())
         stack.callback(torch.set_default_device, None)
         stack.callback(torch.set_grad_enabled, torch.is_grad_enabled())
         stack.callback(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled())
+        yield {"__name__": "example", **vocabulary.evaluate(inputs or {})}
+
+
+def _execute(code: CodeType, space: dict[str, Any]) -> Evidence:
+    evidence = Evidence(ran=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         try:
-            exec(compile(code, "<example>", "exec", dont_inherit=True), space)
+            exec(code, space)
         except ModuleNotFoundError as error:
             # What another library would do is not known; what torch lacks is gone.
             evidence.ran = (error.name or "").partition(".")[0] in LIBRARY_ROOTS
             evidence.gone = f"{type(error).__name__}: {error}" if evidence.ran else None
-        # Whatever the old code raises is what it does today.
-        except Exception as error:
+        except NameError as error:
+            # What the example takes for granted was not given.
+            evidence.ran = isinstance(error, UnboundLocalError) or error.name is None or error.name in space
+            evidence.gone = f"{type(error).__name__}: {error}" if evidence.ran else None
+        # Whatever the old code raises is what it does today; some errors of distributed code are no `Exception`.
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
             evidence.gone = f"{type(error).__name__}: {error}"
     said = [f"{item.category.__name__}: {item.message}" for item in caught if installed.is_deprecation(item)]
     evidence.warns = said[0] if said else None
     return evidence
+
+
+# ---- the examples, as a user runs them -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the place of a finding in an example does on the installed release.
+
+    effect: "raises", "warns", "differs" (from what was recorded on old releases), "is silent", or "not run".
+    """
+
+    code: str
+    number: int  # of the example in its rule, from 1
+    line: int
+    severity: Severity
+    effect: str
+    detail: str = ""
+
+    @property
+    def problem(self) -> str | None:
+        """In what the severity is wrong."""
+        if self.effect == "not run" or _explained(self.code, "examples", self.number) is not None:
+            return None
+        if self.severity is Severity.ERROR:
+            return None if self.effect == "raises" else f"it is an error, and the example {self.effect}"
+        return (
+            "it is a warning, and the example neither warns nor differs"
+            if self.effect == "is silent"
+            else None
+        )
+
+    def __str__(self) -> str:
+        text = f"{self.code} example {self.number}, line {self.line}: {self.severity.label}; {self.effect}"
+        return f"{text}: {' '.join(self.detail.split())[:150]}" if self.detail else text
+
+
+def shown(codes: Collection[str] = ()) -> Iterator[Shown]:
+    """What every finding in the old side of an example does, of the rules that say error or warning."""
+    torch.set_warn_always(True)
+    torch.storage._always_warn_typed_storage_removal = True
+    target = show_version(parse_version(torch.__version__))
+    for item in sorted(loaded_rules(), key=lambda item: item.rule.code):
+        rule = item.rule
+        if rule.files or rule.opt_in or (codes and rule.code not in codes) or not _is_installed(rule.library):
+            continue
+        engine = Engine(catalogue(), Settings(codes=frozenset([rule.code]), target=target))
+        for number, example in enumerate(item.examples, start=1):
+            if example.kind == CLEAN or example.file is not None or example.beside:
+                continue
+            source = kind_of(_PATH).from_bytes(example.before.encode(), _PATH)
+            found = [one for one in engine.check_source(source, _PATH).findings if one.code == rule.code]
+            found = [one for one in found if one.severity is not Severity.INFO]
+            if found:
+                change = rule.changed or rule.removed
+                before = torch_release(rule.library, parse_version(change)) if change else None
+                yield from _shown(number, example, found, before)
+
+
+def _shown(number: int, example: Example, found: list[Finding], change: Version | None) -> Iterator[Shown]:
+    text, _ = example.sides()
+    ran = list(_statements(text, example))
+    if example.prove is not None and not any(evidence.detail() for _, evidence in ran):
+        ran.append((range(0), _gradients(text, example.prove)))
+    for finding in found:
+        line = text.count("\n", 0, finding.start) + 1
+        at = next(index for index, (lines, _) in enumerate(ran) if line in lines)
+        # What a definition does is seen where it is used.
+        effect, detail = "not run", ran[at][1].detail()
+        for _, evidence in ran[at:]:
+            if evidence.gone or evidence.warns:
+                effect = "raises" if evidence.gone else "warns"
+                detail = evidence.detail()
+                break
+        else:
+            differs = _differs(example, change) if example.prove is not None else None
+            if differs is not None:
+                effect, detail = ("raises" if " raised " in differs else "differs"), differs
+            elif (
+                ran[at][1].ran and all(evidence.ran for _, evidence in ran[at:]) and example.prove is not None
+            ):
+                effect = "is silent"
+        yield Shown(finding.code, number, line, finding.severity, effect, detail)
+
+
+def _statements(text: str, example: Example) -> Iterator[tuple[range, Evidence]]:
+    """What each statement does on the installed release, with its lines."""
+    with _prepared(text, example.prove) as space:
+        for node in ast.parse(text).body:
+            first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+            lines = range(first, (node.end_lineno or first) + 1)
+            if example.prove is None and not _is_harmless(node):
+                yield lines, Evidence()
+                continue
+            code = compile(ast.Module([node], []), "<example>", "exec", dont_inherit=True)
+            yield lines, _execute(code, space)
+
+
+def _is_harmless(node: ast.stmt) -> bool:
+    """Whether a statement only imports, or looks names up."""
+    return not any(
+        isinstance(part, ast.Call | ast.FunctionDef | ast.ClassDef | ast.While) for part in ast.walk(node)
+    )
+
+
+def _gradients(text: str, prove: Mapping[str, str]) -> Evidence:
+    """What calculating the gradients of the results does."""
+    run_side = functools.partial(execute, text, old=False, both=text)
+    code = compile("gradients(run_side, given)", "<example>", "eval")
+    with scratch():
+        space = {"gradients": gradients, "run_side": run_side, "given": inputs_of(prove)}
+        return _execute(code, space)
+
+
+def _differs(example: Example, change: Version | None) -> str | None:
+    """In what the old side gives other results than on the last release before a change, of those that ran it."""
+    before, after = example.sides()
+    recorded = recordings_of(before, after, example.prove or {})
+    earlier = [item for item in recorded if change and parse_version(item["releases"][-1]) < change]
+    if not recorded or (change and not earlier):
+        return None
+    old = (earlier or recorded)[-1]
+    try:
+        with scratch():
+            values = plain.plain_values(
+                execute(before, inputs_of(example.prove or {}), old=False, both=before)
+            )
+    except ProofError as error:
+        return str(error)
+    return next(iter(compare.outcomes({"values": old["values"]}, {"values": values})), None)
 
 
 def _probed(code: str, symbol: str) -> Iterator[Evidence]:
@@ -209,8 +369,13 @@ def _run_once(code: str) -> Evidence:
 
 def reason(code: str, symbol: str) -> str | None:
     """Why what the installed release shows is not held against a rule."""
+    return _explained(code, "symbols", symbol)
+
+
+def _explained(code: str, kind: str, item: str | int) -> str | None:
+    """The reason for one of the symbols or examples of a rule; an entry that lists neither is about all."""
     for entry in _table("explained.yaml").get(code, ()):
-        if "symbols" not in entry or symbol in entry["symbols"]:
+        if not {"symbols", "examples"} & set(entry) or item in entry.get(kind, ()):
             return str(entry["reason"])
     return None
 

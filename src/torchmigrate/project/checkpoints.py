@@ -92,7 +92,7 @@ _TELLING = frozenset(
     [
         *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Return),
         *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension),
-        *(ast.Call, ast.Dict, ast.Import, ast.withitem),
+        *(ast.Call, ast.Dict, ast.Import, ast.With, ast.withitem),
     ]
 )
 _Key = tuple[_Scope | None, str]
@@ -167,6 +167,7 @@ class Saved:
         # `name["key"] = value`
         self._entries: list[tuple[_Scope, str, str, ast.expr]] = []
         self._saves: list[tuple[_Scope, ast.expr, ast.expr]] = []
+        self._opened: dict[ast.Call, ast.expr] = {}  # calls that save to an open file, with its path
         self._kinds: dict[_Key, _Kind] = {}
         self._open: list[_Key] = []
         self._asked: set[str] = set()  # functions that nothing is known of
@@ -241,6 +242,10 @@ class Saved:
                 found[name] = found.get(name, True) and self.is_plain(what, scope)
         return found
 
+    def saved_as(self, name: str) -> Iterator[ast.expr]:
+        """What is saved under a name, as in `plainly`."""
+        return (what for scope, what, path in self._saves if self.written_as(path, scope) == name)
+
     def is_plain(self, what: ast.expr, scope: ast.AST) -> bool:
         """Whether a value of a function, or of the module, is sure to be plain."""
         return self._kind(what, scope, 0) is _Kind.PLAIN and self._key(what, scope) not in self._changed
@@ -273,6 +278,8 @@ class Saved:
             return name
         if isinstance(path, ast.Call) and isinstance(path.func, ast.Attribute) and path.func.attr == "format":
             path = path.func.value
+        if isinstance(path, ast.Call) and path.args and not path.keywords and _called(path) in _PATHS:
+            path = path.args[-1]  # `os.path.join(self.root, self.file)`
         if isinstance(path, ast.Attribute):
             return ast.unparse(path) if _root(path) is not None else None
         if not isinstance(path, ast.Name) or not isinstance(scope, ast.FunctionDef):
@@ -509,6 +516,8 @@ class Saved:
             self._loop(node.target, node.iter, scope)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._bind(node.optional_vars, None, scope)
+        elif isinstance(node, ast.With):
+            self._opened.update(_saves_to_opened(node))
         elif isinstance(node, ast.Dict):
             self._dicts.append((scope, node))
         elif isinstance(node, ast.Return) and isinstance(scope, ast.FunctionDef):
@@ -538,7 +547,24 @@ class Saved:
             what = node.args[0] if node.args else keyword_value(node, "obj")
             path = node.args[1] if len(node.args) > 1 else keyword_value(node, "f")
             if what is not None and path is not None:
-                self._saves.append((scope, what, path))
+                self._saves.append((scope, what, self._opened.get(node, path)))
+
+
+def _saves_to_opened(node: ast.With) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The calls that save to a file which a `with` opens, with its path."""
+    paths: dict[str, ast.expr] = {}
+    for item in node.items:
+        made, name = item.context_expr, item.optional_vars
+        if isinstance(made, ast.Call) and isinstance(name, ast.Name) and made.args:
+            if isinstance(made.func, ast.Name) and made.func.id == "open":
+                paths[name.id] = made.args[0]
+            elif isinstance(made.func, ast.Attribute) and made.func.attr == "open":
+                paths[name.id] = made.func.value  # `path.open("wb")`
+    for inner in walk(ast.Module(node.body, [])) if paths else ():
+        if isinstance(inner, ast.Call) and _called(inner) == "save" and len(inner.args) > 1:
+            path = inner.args[1]
+            if isinstance(path, ast.Name) and path.id in paths:
+                yield inner, paths[path.id]
 
 
 def _is_own_state(node: ast.AST) -> bool:

@@ -1,14 +1,20 @@
-"""TM330: `torch.autograd.Variable`, where a test asks whether something is one."""
+"""TM330: `torch.autograd.Variable`, where a test asks whether something is one.
+
+`isinstance(x, Variable)` takes tensors. The type of a tensor is never `Variable`: a comparison of types has
+had the same answer since torch 0.4.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.findings import Applicability, Edit, Finding, Fix, because
+from torchmigrate.findings import Applicability, Finding, Fix, Severity, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
@@ -18,13 +24,13 @@ from torchmigrate.rewrite.nodes import has_comment, name_replaced, replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
-from torchmigrate.source.text import Source
 from torchmigrate.versions.range import applicability
 
 _VOLATILE = "volatile.variables"  # the codemod of TM331
 _TENSOR = "torch.Tensor"
 _IS, _IS_NOT = "isinstance($x, $tensor)", "not isinstance($x, $tensor)"
-_EQUAL = {ast.Eq: _IS, ast.Is: _IS, ast.NotEq: _IS_NOT, ast.IsNot: _IS_NOT}
+_TENSORS = re.compile(r"\b(Tensor|is_tensor)\b")
+_POSITIVE, _NEGATIVE = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -33,21 +39,32 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     What is said of `volatile` takes the wrapper along.
     """
     volatile = {id(hit.use.call) for hit in file.hits if hit.rule.codemod == _VOLATILE and hit.use.call}
-    tests: list[tuple[RuleMatch, ast.Compare | None]] = []
+    tests: list[tuple[RuleMatch, _TypeTest | None]] = []
     others: list[RuleMatch] = []
     for hit in hits:
         if hit.use.role is Role.IMPORT and _only_asks_engine(hit, file):
             continue
         if id(hit.use.call) in volatile:
             continue
-        asked, comparison = _test(hit, file)
-        if asked or comparison is not None:
-            tests.append((hit, comparison))
+        asked, test = _test(hit, file)
+        if asked or test is not None:
+            tests.append((hit, test))
         else:
             others.append(hit)
     yield from file.fixes.findings(others)
-    for hit, comparison in tests:
-        yield file.fixes.finding(hit, _fix(rule, hit, comparison, file))
+    for hit, test in tests:
+        finding = file.fixes.finding(hit, _fix(rule, hit, test, file))
+        yield finding if test is None or test.takes_tensors else _with_answer(finding, test)
+
+
+def _with_answer(finding: Finding, test: _TypeTest) -> Finding:
+    """The finding of a test that has always the same answer, which is worse than an outdated name."""
+    about = "" if test.alone else " for tensors"
+    why = "since torch 0.4 the type of a tensor is never `Variable`"
+    said = f"`{test.shown}` is always {test.negative}{about}: {why}"
+    assert finding.timeline is not None, "the rule is about a release"
+    changed = replace(finding.timeline, changed=finding.timeline.outdated)
+    return replace(finding, message=said, severity=Severity.WARNING, timeline=changed)
 
 
 def _only_asks_engine(hit: RuleMatch, file: FileContext) -> bool:
@@ -66,20 +83,62 @@ def _only_asks_engine(hit: RuleMatch, file: FileContext) -> bool:
     )
 
 
-def _test(hit: RuleMatch, file: FileContext) -> tuple[bool, ast.Compare | None]:
-    """Whether `isinstance` asks for the class, or the comparison of a type with it."""
+class _TypeTest(Struct, frozen=True):
+    """A test of the type of something, such as `type(x) == Variable` or `x.__class__ in (list, Variable)`.
+
+    node: what asks. subject: what it asks about. negative: whether it asks for another type.
+    alone: whether no other type is asked for, so that the answer is always the same.
+    takes_tensors: whether tensors are asked for beside it, as in `type(x) in (Variable, torch.Tensor)`.
+    """
+
+    node: ast.Compare | ast.Call
+    subject: ast.expr
+    negative: bool
+    alone: bool
+    takes_tensors: bool
+    shown: str
+
+
+def _test(hit: RuleMatch, file: FileContext) -> tuple[bool, _TypeTest | None]:
+    """Whether `isinstance` asks for the class, or the test of a type for it."""
     use = hit.use
     if use.role is not Role.REFERENCE:
         return False, None
     node: ast.AST = use.node
     parent = hit.place.parents(node)
-    if isinstance(parent, ast.Compare) and len(parent.ops) == 1 and type(parent.ops[0]) in _EQUAL:
-        sides = [parent.left, parent.comparators[0]]
-        return False, parent if any(_is_call(side, "type", 1, hit, file) for side in sides) else None
-    if isinstance(parent, ast.Tuple):
-        node, parent = parent, hit.place.parents(parent)
-    asked = isinstance(parent, ast.expr) and _is_call(parent, "isinstance", 2, hit, file)
-    return asked and isinstance(parent, ast.Call) and parent.args[1] is node, None
+    group = parent if isinstance(parent, ast.Tuple | ast.List | ast.Set) else None
+    if group is not None:
+        node, parent = group, hit.place.parents(group)
+    alone = group is None or len(group.elts) == 1
+    subject, negative = None, False
+    if isinstance(parent, ast.Compare) and len(parent.ops) == 1:
+        operator, sides = parent.ops[0], [parent.left, parent.comparators[0]]
+        fits = isinstance(operator, ast.In | ast.NotIn) == (group is not None) and node is not (
+            group and sides[0]
+        )
+        if fits and isinstance(operator, _POSITIVE + _NEGATIVE):
+            negative = isinstance(operator, _NEGATIVE)
+            subject = next((found for side in sides if (found := _typed(side, hit, file)) is not None), None)
+    elif isinstance(parent, ast.Call) and len(parent.args) == 2 and parent.args[1] is node:
+        if _is_call(parent, "isinstance", 2, hit, file):
+            return True, None
+        if _is_call(parent, "issubclass", 2, hit, file):
+            subject = _typed(parent.args[0], hit, file)
+    if subject is None:
+        return False, None
+    assert isinstance(parent, ast.Compare | ast.Call)
+    around = hit.place.parents(parent)
+    whole = around if isinstance(around, ast.BoolOp) else parent
+    tensors = _TENSORS.search(file.source.segment(whole)) is not None
+    shown = " ".join(file.source.segment(parent).split())
+    return False, _TypeTest(parent, subject, negative, alone, tensors, shown)
+
+
+def _typed(node: ast.expr, hit: RuleMatch, file: FileContext) -> ast.expr | None:
+    """What an expression takes the type of; None: it takes none."""
+    if isinstance(node, ast.Call) and _is_call(node, "type", 1, hit, file):
+        return node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else None
 
 
 def _is_call(node: ast.expr, name: str, count: int, hit: RuleMatch, file: FileContext) -> bool:
@@ -95,9 +154,9 @@ def _is_call(node: ast.expr, name: str, count: int, hit: RuleMatch, file: FileCo
     )
 
 
-def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileContext) -> Fix | None:
+def _fix(rule: Rule, hit: RuleMatch, test: _TypeTest | None, file: FileContext) -> Fix | None:
     use = hit.use
-    if not file.fixes.may_fix(hit):
+    if not file.fixes.may_fix(hit) or (test is not None and test.takes_tensors):
         return None
     spelling = file.imports.spell(_TENSOR, use)
     if isinstance(spelling, Refusal):
@@ -106,16 +165,15 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
     level, reasons = applicability(
         replace(case, applicability=Applicability.SAFE, reason=None), rule, file.versions
     )
-    if comparison is None:
-        edit = name_replaced(use, spelling.text)
-        title = f"Replace with `{_TENSOR}`"
-    else:
-        if _asks_for_release(comparison, hit, file):
+    edit, title = name_replaced(use, spelling.text), f"Replace with `{_TENSOR}`"
+    if test is not None:
+        if _asks_for_release(test, hit, file):
             return None
-        made = _instance_test(comparison, spelling.text, hit, file.source)
-        if made is None:
-            return None
-        edit, title = made, "Ask with `isinstance`"
+        if test.alone:
+            if has_comment(file.source, test.node):
+                return None
+            new = code(_IS_NOT if test.negative else _IS, x=test.subject, tensor=spelling.text)
+            edit, title = replaced(file.source, test.node, new), "Ask with `isinstance`"
         level = min(level, Applicability.UNSAFE)
         reasons = because(
             "since torch 0.4, the type of a tensor is never `Variable`: code that was skipped runs again"
@@ -126,23 +184,11 @@ def _fix(rule: Rule, hit: RuleMatch, comparison: ast.Compare | None, file: FileC
     )
 
 
-def _asks_for_release(comparison: ast.Compare, hit: RuleMatch, file: FileContext) -> bool:
+def _asks_for_release(test: _TypeTest, hit: RuleMatch, file: FileContext) -> bool:
     """Whether it is known what x of `type(x) == Variable` is, so that the test asks which torch this is.
 
     `isinstance` would give the other answer.
     """
-    call = comparison.comparators[0] if comparison.left is hit.use.node else comparison.left
-    assert isinstance(call, ast.Call), "one side is the name, the other the call"
-    (subject,) = call.args
+    subject = test.subject
     known = level(file.names.values.get(id(subject), UNKNOWN)) >= STATED
     return known or hit.use.scope.kind == "module" or isinstance(subject, ast.Call)
-
-
-def _instance_test(comparison: ast.Compare, tensor: str, hit: RuleMatch, source: Source) -> Edit | None:
-    """`type(x) == Variable` as `isinstance(x, torch.Tensor)`; None: a comment would be lost."""
-    call = comparison.comparators[0] if comparison.left is hit.use.node else comparison.left
-    assert isinstance(call, ast.Call), "one side is the name, the other the call"
-    if has_comment(source, comparison):
-        return None
-    new = code(_EQUAL[type(comparison.ops[0])], x=call.args[0], tensor=tensor)
-    return replaced(source, comparison, new)

@@ -35,6 +35,8 @@ from torchmigrate.project.own_states import OwnStates
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.reaching import Definition, Reaching, Seen, reaching
 from torchmigrate.semantics.model import Role, Use
+from torchmigrate.semantics.values.slots import UNKNOWN
+from torchmigrate.semantics.values.types import STATED, SURE, level
 from torchmigrate.source.trees import walk
 
 # Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
@@ -43,6 +45,9 @@ _SETTLED = ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD",
 _REPLACED = ("torch.load=", "torch.load =", "torch.load  ", "torch.load\t", "torch.load\\", "torch.load \\")
 _DICT_METHODS = frozenset(["items", "keys", "values", "update", "copy"])
 _COPIES = frozenset(["dict", "OrderedDict", "deepcopy", "copy"])
+# Only modules and optimizers have these methods, and neither is read with `weights_only=True`.
+_OF_OBJECTS = frozenset(["state_dict", "load_state_dict", "parameters", "zero_grad"])
+_WHOLE = "`torch.load` without `weights_only` raises since torch 2.6: the file holds a whole object"
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
 # Only tensors have these methods; other things have attributes of these names at most.
 _OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
@@ -61,6 +66,7 @@ _Scoped = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 # With these, modules keep in their state dicts what they like: `io.BytesIO` in TransformerEngine before 2.0.
 _EXTRA_STATES = ("get_extra_state", "transformer_engine")
 _MOST_FOLLOWED = 500  # calls of the file's functions into which a value is followed
+_DEEPEST = 20  # containers in each other of which it is asked whether all in them is plain
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
 
 
@@ -99,6 +105,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             body = scopes.setdefault(id(hit.use.scope), shared.body(hit.use.scope.node))
             body.loads.append((hit.use.call, hit.use.statement))
     cases = {id(call): case for body in scopes.values() for call, case in body.cases()}
+    whole = {id(call) for body in scopes.values() for call, _ in body.loads if body.reads_whole_object(call)}
     shared.release()
     chosen = []
     for hit in hits:
@@ -106,6 +113,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         one = replace(rule, cases=(rule.cases[case],))
         if case in (_Case.STATE, _Case.OWN_STATE, _Case.PLAIN_FILE):
             one = replace(one, outdated=rule.changed, deprecated=None, changed=None)
+        elif id(hit.use.call) in whole:
+            one = replace(one, summary=_WHOLE)
         chosen.append(replace(hit, rule=one))
     yield from file.fixes.findings(chosen)
 
@@ -262,6 +271,31 @@ class _Shared:
         """What a variable of the file, or an attribute, may have; None: who knows."""
         return self.saved.values_of(node, scope)
 
+    def saved_as(self, name: str) -> Iterator[ast.expr]:
+        """What this file saves under a name."""
+        return self.saved.saved_as(name) if may_write(self._data) else iter(())
+
+    def is_object(self, node: ast.expr) -> bool:
+        """Whether a value is surely a module or an optimizer: by its methods that the file calls."""
+        return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) in self._objects
+
+    @cached_property
+    def _objects(self) -> set[str]:
+        states = {
+            ast.unparse(target)
+            for node in self.file.names.nodes(ast.Assign)
+            if isinstance(node.value, ast.Dict) or "state_dict(" in ast.unparse(node.value)
+            for target in node.targets
+        }
+        called = {
+            ast.unparse(function.value)
+            for call in self.file.names.nodes(ast.Call)
+            if isinstance(function := call.func, ast.Attribute)
+            and function.attr in _OF_OBJECTS
+            and isinstance(function.value, (ast.Name, ast.Attribute))
+        }
+        return called - states
+
     @cached_property
     def _data(self) -> bytes:
         return self.file.source.text.encode("utf-8", "surrogatepass")
@@ -352,10 +386,45 @@ class _Body:
         """The case of what the same function wrote before; None: it wrote nothing there."""
         start = self._file.source.span(call)[0]
         written = [what for at, what in self._saved_to(_read_from(call)) if at < start]
-        states = [self._is_state_dict(what) for what in written]
+        states = [True if self._holds_tensors(what, SURE) else self._is_state_dict(what) for what in written]
+        if False in states and all(
+            self._holds_tensors(what, STATED) or self._is_plain(what) for what in written
+        ):
+            return _Case.PLAIN_FILE
         if not states or (None in states and False not in states):
             return None
         return _Case.OWN_STATE if all(states) else _Case.OWN_FILE
+
+    def reads_whole_object(self, call: ast.Call) -> bool:
+        """Whether all that this function, or else the file, saves to a path are modules and optimizers."""
+        path, start = _read_from(call), self._file.source.span(call)[0]
+        written = [what for at, what in self._saved_to(path) if at < start]
+        if not written and (name := self._file_name(path)) is not None:
+            written = list(self._shared.saved_as(name))
+        return bool(written) and all(what is not None and self._shared.is_object(what) for what in written)
+
+    def _holds_tensors(self, node: ast.expr | None, least: int, depth: int = 0) -> bool:
+        """Whether a value is a tensor, or a plain container that is written out with some in it.
+
+        least: how far it must be known that something is a tensor.
+        """
+        if node is None or depth > _DEEPEST:
+            return False
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, (str, int, float, type(None)))
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return all(self._holds_tensors(item, least, depth + 1) for item in node.elts)
+        if isinstance(node, ast.Dict):
+            parts = [*node.keys, *node.values]
+            return all(self._holds_tensors(item, least, depth + 1) for item in parts)
+        if level(self._file.names.values.get(id(node), UNKNOWN)) >= least:
+            return True
+        # A tuple stays as it is; a list or dictionary with a name may get other items.
+        seen = self._flow.of(node) if isinstance(node, ast.Name) else ()
+        return bool(seen) and all(
+            isinstance(item.value, ast.Tuple) and self._holds_tensors(item.value, least, depth + 1)
+            for item in seen
+        )
 
     def _is_state_dict(self, node: ast.expr | None) -> bool | None:
         """Whether a value is a state dict that has tensors and plain numbers in it.
@@ -399,7 +468,16 @@ class _Body:
     def _is_plain(self, what: ast.expr | None) -> bool:
         seen = self._flow.of(what) if isinstance(what, ast.Name) else None
         values = [item.value for item in seen] if seen else [what]
+        if isinstance(what, ast.Name) and any(map(self._adds_items, self._reads(what.id))):
+            values.append(what)
         return all(value is not None and self._shared.saved.is_plain(value, self._node) for value in values)
+
+    def _adds_items(self, read: ast.Name) -> bool:
+        """Whether a read of a variable adds something to what it holds."""
+        parent = self._parents.get(read)
+        if isinstance(parent, ast.Attribute):
+            return parent.attr in ("append", "extend", "insert", "update", "setdefault", "add")
+        return isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two places are in different branches of a statement, of which only one runs."""

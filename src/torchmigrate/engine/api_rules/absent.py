@@ -90,7 +90,7 @@ class AbsentNames:
 
     def _gone(self, use: Use, name: str, prefix: str, since: str, version: str) -> Finding:
         # `from torch.gone import f`: where `f` went says more than where the module did.
-        other = suggest.same_name(self.api, name) or suggest.same_name(self.api, prefix)
+        help_text = suggest.help_of(self.api, name) or suggest.help_of(self.api, prefix)
         return finding(
             REMOVED_API,
             f"`{prefix}` was removed in {since}",
@@ -98,7 +98,7 @@ class AbsentNames:
             self.surrounding.span(use, name, prefix),
             prefix,
             Timeline(library_of(prefix), removed=version),
-            f"`{other}` has the same name" if other else None,
+            help_text,
         )
 
     def _unknown(self, use: Use, name: str, prefix: str, base: str) -> Finding | None:

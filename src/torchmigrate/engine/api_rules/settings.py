@@ -155,7 +155,6 @@ class Settings:
             or self._is_handled(use, setting, prefix, self.api.target, is_known=False)
         ):
             return None
-        other = suggest.same_setting(self.api, prefix)
         return finding(
             REMOVED_API,
             f"`{prefix}` was removed in {release(prefix, since)}",
@@ -163,7 +162,7 @@ class Settings:
             self.surrounding.span_of(node),
             prefix,
             Timeline(library_of(prefix), removed=show_version(since)),
-            f"`{other}` has the same name" if other else None,
+            suggest.help_of_setting(self.api, prefix),
         )
 
     def _unread(self, use: Use, setting: str, node: ast.AST) -> Finding | None:

@@ -1,35 +1,100 @@
-"""Where a missing name may have gone: the same last part elsewhere, or a similar spelling."""
+"""What to use in place of a missing name: what it was another name for, the same or a similar name."""
 
 from __future__ import annotations
 
 from torchmigrate.engine.api_rules.api import Api, Signatures, signatures
+from torchmigrate.versions.releases import Version
 from torchmigrate.versions.surface import Surface, surface_of
-from torchmigrate.versions.surface_model import Entry
+from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+
+# What TorchDynamo logs is set by `torch._logging` since torch 2.1.
+_LOGS = {
+    "torch._dynamo.config.log_level": "dynamo=logging.DEBUG",
+    "torch._dynamo.config.output_code": "output_code=True",
+    "torch._dynamo.config.output_graph_code": "graph_code=True",
+    "torch._dynamo.config.print_graph_breaks": "graph_breaks=True",
+}
 
 
-def same_name(api: Api, name: str) -> str | None:
-    """A name at the target with the same last part, that takes like arguments; None: there is none.
-
-    What takes no arguments, as a module, is only offered where it is the one of its kind and name.
-    """
+def help_of(api: Api, name: str) -> str | None:
+    """What to use in place of a name that is missing at the target, in words; None: nothing is known."""
     surface = surface_of(name)
     found = _last_entry(surface, name, api) if surface is not None else None
     if surface is None or found is None:
         return None
-    entry, old = found
+    entry, version = found
+    if entry.kind is EntryKind.ALIAS and not entry.target.startswith(surface.library + "."):
+        owner, _, last = entry.target.rpartition(".")
+        return f"import `{last}` from `{owner}`" if owner else f"import `{entry.target}` directly"
+    origin = surface.definition(name, version)
+    other = _public_name(surface, origin, api.target.version(name)) if origin not in (None, name) else None
+    if other is not None and other != name:
+        return f"use `{other}`: this was another name for it"
+    other = _same_name(api, surface, name, entry, signatures(surface, name, version))
+    return f"`{other}` has the same name" if other is not None else None
+
+
+def _public_name(surface: Surface, origin: str | None, version: Version) -> str | None:
+    """The shortest public name of what is defined somewhere; None: it is not there."""
+    if origin is None:
+        return None
+    definition = surface.definition(origin, version) or origin
+    names = surface.names_ending(origin.rpartition(".")[2], version)
+    public = (name for name in names if surface.definition(name, version) == definition)
+    return next(public, origin if surface.status(origin, version) is Status.PRESENT else None)
+
+
+def _same_name(api: Api, surface: Surface, name: str, entry: Entry, old: Signatures) -> str | None:
+    """A module, function or class of the same subpackage with the same last part; None: there is none.
+
+    It takes like arguments. What takes none is only offered where it is the one of its kind and name. If the
+    subpackage is not there any more, any other one will do for what takes arguments.
+    """
     target = api.target.version(name)
+    owner, _, last = name.rpartition(".")
+    if entry.kind is EntryKind.VALUE or _kind(surface, owner) is EntryKind.CLASS:
+        return None
+    package = _subpackage(name)
+    elsewhere = bool(old) and surface.status(package, target) is Status.ABSENT
     like: list[str] = []
     definitions: set[str | None] = set()
-    for other in surface.names_ending(name.rpartition(".")[2], target):
+    for other in surface.names_ending(last, target):
         there = surface.entry(other, target)
-        if other == name or there is None or there.kind is not entry.kind:
+        definition = surface.definition(other, target)
+        if (
+            other == name
+            or there is None
+            or there.kind is not entry.kind
+            or not (elsewhere or _subpackage(other) == package)
+            or (definition or "").rpartition(".")[2] != last
+            or _kind(surface, other.rpartition(".")[0]) is EntryKind.CLASS
+        ):
             continue
         if not old or _alike(old, api.target.signatures(other)):
             like.append(other)
-            definitions.add(surface.definition(other, target))
+            definitions.add(definition)
     if not like or (not old and len(definitions) > 1):
         return None
     return like[0]  # the shortest comes first
+
+
+def _subpackage(name: str) -> str:
+    """The part of a library with a name: `torch.nn` for all below it, `torch` for its own names."""
+    return ".".join(name.split(".")[:-1][:2])
+
+
+def _kind(surface: Surface, name: str) -> EntryKind | None:
+    """What a name was in the last release that had it."""
+    entry = next((entry for _, entry in reversed(list(surface.entries(name))) if entry is not None), None)
+    return entry.kind if entry is not None else None
+
+
+def help_of_setting(api: Api, name: str) -> str | None:
+    """What to use in place of a setting that is missing at the target, in words; None: nothing is known."""
+    if name in _LOGS:
+        return f"call `torch._logging.set_logs({_LOGS[name]})` instead"
+    other = same_setting(api, name)
+    return f"`{other}` has the same name" if other is not None else None
 
 
 def same_setting(api: Api, name: str) -> str | None:
@@ -59,14 +124,14 @@ def nearest(api: Api, name: str) -> str | None:
     return f"{owner}.{close[0]}" if close else None
 
 
-def _last_entry(surface: Surface, name: str, api: Api) -> tuple[Entry, Signatures] | None:
-    """What a name was in the last release before the target that had it."""
+def _last_entry(surface: Surface, name: str, api: Api) -> tuple[Entry, Version] | None:
+    """What a name was in the last release before the target that had it, and which one that is."""
     target = api.target.version(name)
     for version in reversed(surface.versions):
         if version <= target:
             entry = surface.entry(name, version)
             if entry is not None and not entry.gone:
-                return entry, signatures(surface, name, version)
+                return entry, version
     return None
 
 
