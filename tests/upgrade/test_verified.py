@@ -166,6 +166,8 @@ def test_what_the_tests_imported_is_what_the_report_says(tmp_path: Path, fast: s
 
 # ---- without tests that work ---------------------------------------------------------------------------------
 
+MAKE_ENDS = "echo 'make: *** [Makefile:3: test] Error 1'\nexit 2\n"
+
 
 @pytest.mark.parametrize(
     ("options", "files", "says"),
@@ -183,6 +185,14 @@ def test_what_the_tests_imported_is_what_the_report_says(tmp_path: Path, fast: s
          "`python check.py` fails: check.py:1: exit code 1: ModuleNotFoundError: No module named 'no_such'"),
         ([], {"test_model.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_some():\n    pass\n"},
          "`pytest -q` skips all tests"),
+        (["--test", "python -m unittest"], {"test_model.py": "\nimport no_such\n"},
+         "test_model.py:2: exit code 1: ModuleNotFoundError: No module named 'no_such'"),
+        (["--test", "sh check"], {"check": f"echo 'cc: fatal error: no input files'\n{MAKE_ENDS}"},
+         "`sh check` fails: exit code 2: no input files"),
+        (["--test", "sh check"], {"check": f"echo 'The data are missing'\n{MAKE_ENDS}"},
+         "`sh check` fails: exit code 2: The data are missing"),
+        ([], {"test_model.py": "\nimport os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n" + TEST},
+         "`pytest -q` fails: test_model.py:3: signal SIGSEGV: Segmentation fault"),
     ],
 )  # fmt: skip
 def test_without_a_test_that_works_nothing_is_committed(
