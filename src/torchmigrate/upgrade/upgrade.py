@@ -224,7 +224,7 @@ class Upgrade:
     def _works_before(self, command: str, before: TestRun) -> bool:
         """Whether the unchanged project has tests that work, by which fixes can be verified.
 
-        Where it has none because of torch, fixes are tried nevertheless.
+        Where it has none because of torch, or of what other tools may fix, fixes are tried nevertheless.
         Raises UpgradeError where it has none for another reason.
         """
         if any(result.outcome in (Outcome.PASSED, Outcome.EXPECTED) for result in before.results.values()):
@@ -232,7 +232,7 @@ class Upgrade:
         if before.bad:
             self.space.go_to(self.space.base)
             places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
-            if any(each.about_torch for each in places.failing(before)):
+            if self.tools or any(each.about_torch for each in places.failing(before)):
                 return False
         raise UpgradeError(f"{self._no_test(command, before)}, so no fix can be verified")
 
