@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 TORCH = """\
+import math
+
+
 class _C:
     pass
 
@@ -20,11 +23,12 @@ class Tensor:
     def dim(self):
         return len(self.shape)
 
-    def unsqueeze(self, dim):
-        return Tensor(*self.shape, 1)
-
-    def squeeze(self, dim):
-        return Tensor(*self.shape[:-1])
+    def reshape(self, *shape):
+        shape = list(shape[0] if isinstance(shape[0], tuple) else shape)
+        if -1 in shape:
+            known = -math.prod(shape)
+            shape[shape.index(-1)] = math.prod(self.shape) // known
+        return Tensor(*shape)
 
 
 class linalg:

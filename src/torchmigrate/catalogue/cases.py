@@ -69,8 +69,8 @@ def _condition(raw: Any, path: KeyPath, words: Vocabulary) -> Condition:
         if kind == "other_shape":
             words.check_parameters([value], (*path, kind), ())
             return Condition("other-shape", values)
-        if kind in ("takes", "dimensions"):
-            return Condition(kind, values)
+        if kind == "takes":
+            return Condition("takes", values)
         if kind == "not":
             _refuse_words(values, path, words)
             return Condition("not-value", values)

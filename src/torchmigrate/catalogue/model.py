@@ -34,11 +34,9 @@ class Condition(Struct, frozen=True):
     expression is found), "keys" (a dict that is written there, with one of `values` as a key), "takes" (a
     function with so many parameters), "name" (a reference to one of the qualified names in `values`),
     "call" (a call of one of them without `requires_grad`), "is" (surely of one of the kinds in `values`, see
-    kinds.py), "dimensions" (a tensor that had one of these numbers of dimensions in every recorded run), or
-    "other-shape" (by
-    what was recorded, it had another shape than the argument for the parameter in `values`). What is not
-    known holds nothing, but that a rule's `match` counts an argument of unknown value as "not-value" and
-    "not-prefix".
+    kinds.py), or "other-shape" (by what was recorded, it had another shape than the argument for the
+    parameter in `values`). What is not known holds nothing, but that a rule's `match` counts an argument of
+    unknown value as "not-value" and "not-prefix".
     """
 
     kind: str

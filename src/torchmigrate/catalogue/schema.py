@@ -115,13 +115,6 @@ _CONDITIONS = _mapping(
                 "items": {"type": "string", "minLength": 1, "allowed": "a string"},
                 "allowed": "a string or a list of strings",
             },
-            "dimensions": {
-                "type": ["integer", "array"],
-                "minItems": 1,
-                "minimum": 0,
-                "items": {"type": "integer", "minimum": 0, "allowed": "a number of dimensions"},
-                "allowed": "a number of dimensions or a list of them",
-            },
             "other_shape": _PARAMETER,
             "takes": {"type": "integer", "minimum": 0, "allowed": "a number of parameters"},
             "value": {**_LITERAL, "minItems": 1, "allowed": "a literal or a list of literals"},
@@ -130,8 +123,7 @@ _CONDITIONS = _mapping(
         "title": "a condition",
         "allowed": "a literal, a list of literals, given, absent, positional, object, literal, any, or one "
         "of {type: [...]}, {not_type: [...]}, {not: ...}, {not_prefix: ...}, {matches: ...}, {keys: [...]}, "
-        "{name: [...]}, {call: [...]}, {is: [...]}, {dimensions: [...]}, {other_shape: ...}, {takes: ...}, "
-        "{value: ...}",
+        "{name: [...]}, {call: [...]}, {is: [...]}, {other_shape: ...}, {takes: ...}, {value: ...}",
     },
     "a mapping of parameters to conditions",
 )

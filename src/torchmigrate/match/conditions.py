@@ -129,8 +129,6 @@ def holds(
         return called is not None and called in condition.values
     if condition.kind == "is":
         return state == "given" and _is(node, condition, place, once=finding)
-    if condition.kind == "dimensions":
-        return state == "given" and _has_dimensions(node, condition, place, once=finding)
     if condition.kind == "other-shape":
         return state == "given" and _differs(node, given.expression(str(condition.values[0])), place)
     if condition.kind == "keys":
@@ -191,22 +189,6 @@ def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool
     if INT in condition.values and type(place.value(node)) in (int, bool):
         return True
     if place.seen(node, once).isdisjoint(condition.values):
-        return False
-    if once:
-        place.use.seen = True
-    else:
-        place.use.seen_for_fix = True
-    return True
-
-
-def _has_dimensions(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool) -> bool:
-    """Whether an expression had one of some numbers of dimensions in all runs that were recorded.
-
-    once: it is asked for a finding, for which one run is enough.
-    """
-    seen = place.depths(node)
-    wanted = seen & set(condition.values)
-    if not wanted or (wanted != seen and not once):
         return False
     if once:
         place.use.seen = True

@@ -79,7 +79,7 @@ class Fixer:
         unsafe: unsafe fixes are made, too.
         tools: others that are asked for.
         guessed: what rules that only guess say of these files is fixed, too: paths by the code of the rule.
-        only: codes and paths; nothing else is fixed. None: everything is. without: codes that are not fixed.
+        only: codes and paths; nothing else is fixed. None: everything is.
     """
 
     def __init__(
@@ -94,7 +94,6 @@ class Fixer:
         tools: Sequence[Tool] = (),
         guessed: Mapping[str, Collection[str]] | None = None,
         only: tuple[Collection[str], Collection[str]] | None = None,
-        without: Collection[str] = (),
     ) -> None:
         self.space = space
         self.target = show_version(target)
@@ -105,7 +104,6 @@ class Fixer:
         self.tools = tools
         self.guessed = guessed or {}
         self.only = only
-        self.without = without
         self._written_for = self._oldest()
         self._exclude = tuple(f"/{name}/" for name in space.git.submodules())
 
@@ -142,18 +140,10 @@ class Fixer:
     @property
     def decided_by_runs(self) -> frozenset[str]:
         """The codes of the rules of which only a recording says which fix is right."""
-        return self._with_conditions("dimensions", "other-shape")
-
-    @property
-    def decided_by_rank(self) -> frozenset[str]:
-        """Those of them that need the number of dimensions of an argument."""
-        return self._with_conditions("dimensions")
-
-    def _with_conditions(self, *kinds: str) -> frozenset[str]:
         return frozenset(
             rule.code
             for rule in self._catalogue.rules
-            if any(each.kind in kinds for case in rule.cases for each in case.when.values())
+            if any(each.kind == "other-shape" for case in rule.cases for each in case.when.values())
         )
 
     def look(self, *, guessing: bool = False) -> Looked:
@@ -256,7 +246,6 @@ class Fixer:
         asked = [__version__, start, str(self.unsafe), *(tool.key for tool in self.tools)]
         asked += [f"{code} {path}" for code, paths in self.guessed.items() for path in paths]
         asked += [f"only {name}" for names in self.only or () for name in sorted(names)]
-        asked += [f"without {code}" for code in sorted(self.without)]
         key = f"made-{_digest(exclusions, asked, evidence)}"
         made = self.space.recalled(key, list[Applied])
         if made is not None and all(
@@ -308,11 +297,6 @@ class Fixer:
         }
 
     def _allowed(self, found: Mapping[str, list[Finding]]) -> Mapping[str, list[Finding]]:
-        if self.without:
-            found = {
-                path: [each for each in findings if each.code not in self.without]
-                for path, findings in found.items()
-            }
         if self.only is None:
             return found
         codes, paths = self.only

@@ -40,14 +40,18 @@ _BUILTINS = frozenset(["cd", "source", ".", "export", "set", "unset", "alias", "
 _ESCAPE = pattern(r"\x1b\[[0-9;]*[A-Za-z]")
 # The lines that say what went wrong: the first kind that there is, and of this the last one.
 _TELLING = (
+    pattern(r"Fatal Python error: (?P<said>\S.*)"),
     pattern(r"E   (?P<said>\S.*)"),  # of pytest, of an error in a file of tests or in a conftest.py
-    pattern(r"(?:\S.*: )?error: (?P<said>\S.*)"),  # of argparse, of a compiler
-    pattern(r"ERROR:? (?!usage:)(?P<said>\S.*)"),  # of pytest
+    pattern(r"(?:\S.*: )?(?:fatal )?error: (?P<said>\S.*)"),  # of argparse, of a compiler
+    # Of pytest; unittest has the name of a test there, before the error.
+    pattern(r"ERROR:? (?!usage:|\w+ \([\w.]+\)\Z)(?P<said>\S.*)"),
     pattern(r"(?P<said>(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?)\Z"),  # of Python
     pattern(r"(?P<said>\S+: No module named .+)"),
 )
+# What make and Python add after the error.
+_BY_THE_WAY = pattern(r"g?make(\[\d+\])?: |Extension modules: ")
 _FRAME = pattern(
-    r"^ *File \"(?P<path>[^\"\n]+)\", line (?P<line>\d+)|^(?P<file>[^\s:][^:\n]*\.py):(?P<row>\d+): ",
+    r"^ *File \"(?P<path>[^<\"\n][^\"\n]*)\", line (?P<line>\d+)|^(?P<file>[^\s:][^:\n]*\.py):(?P<row>\d+): ",
     re.MULTILINE,
 )
 _LIBRARIES = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
@@ -163,11 +167,11 @@ class Suite:
             if code:
                 said = self._output()
                 line = telling_line(said)
-                what = f"exit code {code}: {line}" if line else f"exit code {code}"
+                what = f"{_end(code)}: {line}" if line else _end(code)
                 result = Result(Outcome.FAILED, what, self._frames(_frames_in(said)))
             found.results = {COMMAND: result}
         elif not found.results:
-            found.trouble = telling_line(self._output())
+            found.trouble = found.trouble or telling_line(self._output())
         found.torch = self._torch_of(pythons)
         found.seconds = time.monotonic() - started
         return found
@@ -275,8 +279,7 @@ class Suite:
             return None
         if running and not finished and found.collected:
             for name in running:
-                how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-                found.results[name] = Result(Outcome.CRASHED, f"the interpreter exited: {how}")
+                found.results[name] = Result(Outcome.CRASHED, f"the interpreter exited: {_end(code)}")
             return running[0]
         return None
 
@@ -382,11 +385,18 @@ def telling_line(text: str) -> str:
     """The line of the output of pytest, of Python or of another program that says what went wrong."""
     lines = [_ESCAPE.sub("", line).rstrip() for line in text.splitlines()]
     lines = [re.sub(r"^INTERNALERROR> ?", "", line) for line in lines if line.strip(" =-_")]
+    lines = [line for line in lines if not _BY_THE_WAY.match(line)] or lines
     for kind in _TELLING:
         found = [match for match in map(kind.match, lines) if match]
         if found:
             return found[-1]["said"].strip()[:_MOST_SAID]
     return lines[-1].strip(" =-_")[:_MOST_SAID] if lines else ""
+
+
+def _end(code: int) -> str:
+    """How a program ended; negative for a signal."""
+    names = {each.value: each.name for each in signal.Signals}
+    return f"signal {names.get(-code, -code)}" if code < 0 else f"exit code {code}"
 
 
 def _frames_in(text: str) -> list[tuple[str, int]]:

@@ -224,7 +224,7 @@ class Upgrade:
     def _works_before(self, command: str, before: TestRun) -> bool:
         """Whether the unchanged project has tests that work, by which fixes can be verified.
 
-        Where it has none because of torch, fixes are tried nevertheless.
+        Where it has none because of torch, or of what other tools may fix, fixes are tried nevertheless.
         Raises UpgradeError where it has none for another reason.
         """
         if any(result.outcome in (Outcome.PASSED, Outcome.EXPECTED) for result in before.results.values()):
@@ -232,7 +232,7 @@ class Upgrade:
         if before.bad:
             self.space.go_to(self.space.base)
             places = Places(self.space.tree, self.fixer.look(guessing=True).findings)
-            if any(each.about_torch for each in places.failing(before)):
+            if self.tools or any(each.about_torch for each in places.failing(before)):
                 return False
         raise UpgradeError(f"{self._no_test(command, before)}, so no fix can be verified")
 
@@ -266,7 +266,6 @@ class Upgrade:
         unsafe: bool,
         guessed: Mapping[str, Collection[str]] | None = None,
         only: tuple[Collection[str], Collection[str]] | None = None,
-        without: Collection[str] = (),
     ) -> Fixer:
         return Fixer(
             *(self.space, self.request.to, self.console, self.clock),
@@ -275,7 +274,6 @@ class Upgrade:
             tools=self.tools,
             guessed=guessed,
             only=only,
-            without=without,
         )
 
     # ---- tests -------------------------------------------------------------------------------------------
@@ -313,9 +311,6 @@ class Upgrade:
         if self.request.unsafe and self.request.evidence and before.count(Outcome.ERROR):
             # What cannot be imported was not recorded: first what needs no recording.
             fixers.insert(0, self._fixer(unsafe=False))
-        elif self.request.unsafe and self.request.evidence and before.bad and (later := self._by_rank()):
-            # What no test comes to yet was not recorded either.
-            fixers.insert(0, self._fixer(unsafe=True, without=later))
         start, made = self.space.base, []
         for fixer, following in zip(fixers, [*fixers[1:], None], strict=True):
             more, after = self._verified(fixer, before, start)
@@ -360,12 +355,6 @@ class Upgrade:
             return [more], then
         self._say("  reverted: no test passes that did not, or another one fails")
         return [], after
-
-    def _by_rank(self) -> frozenset[str]:
-        """The codes of the fixes of the project of which a recorded number of dimensions decides."""
-        self.space.go_to(self.space.base)
-        found = self.fixer.look().findings.values()
-        return self.fixer.decided_by_rank & {each.code for findings in found for each in findings}
 
     def _keep_evidence(self, start: str, final: str) -> None:
         """What was recorded before still holds for files that did not change."""
