@@ -945,11 +945,11 @@ def test_imported_functions_go_with_their_uses():
     assert len({id(item.fix) for item in findings(old)}) <= 2
 
 
-def test_an_import_that_is_still_needed_stays():
+def test_an_import_that_is_still_needed_keeps_its_uses():
+    """It fails, so that a fix of some uses would mend nothing."""
     old = "from torch import rfft\n\n\ndef f(x):\n    return rfft(x, 1)\n\n\ndef g(x):\n    return rfft(*x)\n"
     new = fixed(old, unsafe=False)
-    assert "from torch import rfft\n" in new and "return rfft(*x)" in new
-    assert "torch.view_as_real(torch.fft.rfft(x))" in new
+    assert new == old
 
 
 def test_the_module_and_the_function_of_one_name():

@@ -311,15 +311,16 @@ class Engine:
 
             return check_other(source, path, self)
         try:
-            found, file = self.analyse(source, path, result, like)
-            fixes = self.settings.fix and any(map(self.applies, found))
+            result.findings, file = self.analyse(source, path, result, like)
+            fixes = self.settings.fix and any(map(self.applies, result.findings))
             if self.keeps_history:
-                result.history = History(found, [], None if fixes else file)
+                result.history = History(result.findings, [], None if fixes else file)
             if fixes:
-                found = self._fix(source, path, found, file, result)
+                self._fix(source, path, file, result, shared=like is not None)
             elif file is not None and not self.keeps_history:
                 file.close()
         except SourceError as error:
+            result.findings = []
             result.problems.append(Problem(path, _reason(error, path), error.line, error.kind, error.cell))
             return result
         if source.broken:
@@ -328,7 +329,6 @@ class Engine:
             result.problems.append(
                 Problem(path, first.reason + others, first.line, Trouble.SYNTAX, first.cell)
             )
-        result.findings = found
         return result
 
     # ---- one round -----------------------------------------------------------------------------------
@@ -463,11 +463,12 @@ class Engine:
         return finding.fix.applicability >= least
 
     def _fix(
-        self, source: Source, path: Path, found: list[Finding], known: FileContext | None, result: FileResult
-    ) -> list[Finding]:
-        """Apply fixes in rounds until none is left; the findings that remain.
+        self, source: Source, path: Path, known: FileContext | None, result: FileResult, *, shared: bool
+    ) -> None:
+        """Apply fixes to the findings of the result in rounds until none is left; those that remain stay.
 
-        known: what is known of the source; it is closed here.
+        known: what is known of the source; it is closed here. shared: whether the caller knows as much, and
+        has nodes of the syntax tree.
 
         With a chooser, those fixes are applied that it chooses.
 
@@ -488,7 +489,7 @@ class Engine:
         while True:
             wanted = [
                 finding
-                for finding in found
+                for finding in result.findings
                 if self.applies(finding) and (finding.code, finding.start) not in left_out
             ]
             wanted = choosing.next(source, wanted)
@@ -502,7 +503,7 @@ class Engine:
                 if not self._more:
                     break
                 self._look_further()
-                found, known = self._again(source, path, result, known)
+                known = self._again(source, path, result, known)
                 continue
             if self._more:  # the next round has as many fixes
                 fewest = sys.maxsize
@@ -515,9 +516,14 @@ class Engine:
                 result.requires.clear()
                 made_edits.clear()
                 unused.clear()
-                found, known = self._again(source, path, result, known)
+                known = self._again(source, path, result, known)
                 break
             number += 1
+            known = known or self._context(source, path)
+            no_use = released(known, done.applied)
+            known.close()
+            if source is not original or not shared:
+                source.forget()  # before the new text is parsed: each tree may have hundreds of megabytes
             after = self._edited(source, done.text, done.edits, original)
             if after is None:
                 working = self._working(source, done.applied, original)
@@ -535,28 +541,34 @@ class Engine:
                 result.problems += reversed(failures.problems)
                 done = editing.apply(source.text, working)
                 after = source.edited(done.text, done.edits)
+                known = self._context(source, path)
+                no_use = released(known, done.applied)
+                known.close()
             applied = set(done.applied)
             made = {key for key, fix in objects.items() if fix in applied}
             fixed.update(finding.code for finding in wanted if id(finding.fix) in made)
             result.requires |= {release for fix in done.applied for release in fix.requires}
-            known = known or self._context(source, path)
-            unused |= released(known, done.applied)
+            unused |= no_use
             made_edits.append(done.edits)
             left_out = {(code, editing.map_offset(done.edits, start)) for code, start in left_out}
             choosing.follow(done)
             self._follow(path, source, after, done.edits)
             source = after
-            found, known = self._again(source, path, result, known)
+            del wanted, fixes, objects, applied, made, done
+            known = self._again(source, path, result, known)
         if unused:
             known = known or self._context(source, path)
             removals = removals_of_imports(known, unused)
+            known.close()
+            if source is not original or not shared:
+                source.forget()
             text = editing.splice(source.text, removals)
             left = self._edited(source, text, removals, original) if removals else None
             if left is not None:
                 self._follow(path, source, left, removals)
                 source = left
                 made_edits.append(removals)
-                found, known = self._again(source, path, result, known)
+                known = self._again(source, path, result, known)
         if known is not None:
             known.close()
         if source.text != original.text:
@@ -565,7 +577,6 @@ class Engine:
             result.old, result.new = original, source
             if result.history is not None:
                 result.history.rounds.extend(made_edits)
-        return found
 
     def _follow(self, path: Path, before: Source, after: Source, edits: Sequence[Edit]) -> None:
         """Let what was seen in a text be known of what fixes make of it, but for what they replace."""
@@ -585,11 +596,13 @@ class Engine:
 
     def _again(
         self, source: Source, path: Path, result: FileResult, known: FileContext | None
-    ) -> tuple[list[Finding], FileContext | None]:
-        """`analyse` for another text; what is known of the one before is let go."""
+    ) -> FileContext | None:
+        """`analyse` for another text; what was found in the one before, and is known of it, is let go."""
         if known is not None:
             known.close()
-        return self.analyse(source, path, result)
+        result.findings = []
+        result.findings, known = self.analyse(source, path, result)
+        return known
 
     def _edited(self, source: Source, text: str, edits: Sequence[Edit], original: Source) -> Source | None:
         """A source after edits, which give `text`.

@@ -354,6 +354,10 @@ class Source:
             self._tree = self._parse()
         return self._tree
 
+    def forget(self) -> None:
+        """Free the syntax tree; `parse` makes another one, with other nodes."""
+        self._tree = None
+
     def check(self) -> None:
         """Raise SourceError where `parse` does, in less time than that takes."""
         from symtable import symtable
