@@ -7,7 +7,6 @@ had the same answer since torch 0.4.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -29,7 +28,7 @@ from torchmigrate.versions.range import applicability
 _VOLATILE = "volatile.variables"  # the codemod of TM331
 _TENSOR = "torch.Tensor"
 _IS, _IS_NOT = "isinstance($x, $tensor)", "not isinstance($x, $tensor)"
-_TENSORS = re.compile(r"\b(Tensor|is_tensor)\b")
+_ASK_FOR_TENSORS = frozenset([_TENSOR, "torch.is_tensor"])
 _POSITIVE, _NEGATIVE = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
 
 
@@ -129,7 +128,11 @@ def _test(hit: RuleMatch, file: FileContext) -> tuple[bool, _TypeTest | None]:
     assert isinstance(parent, ast.Compare | ast.Call)
     around = hit.place.parents(parent)
     whole = around if isinstance(around, ast.BoolOp) else parent
-    tensors = _TENSORS.search(file.source.segment(whole)) is not None
+    start, end = file.source.span(whole)
+    tensors = any(
+        start <= other.start < end and not _ASK_FOR_TENSORS.isdisjoint(other.candidates)
+        for other in file.names.uses
+    )
     shown = " ".join(file.source.segment(parent).split())
     return False, _TypeTest(parent, subject, negative, alone, tensors, shown)
 

@@ -155,7 +155,11 @@ def _loads_submodule(binding: Binding, names: SemanticModel, places: Collection[
     return any(
         relies(use, candidate)
         for use in names.uses
-        if use.role is not Role.IMPORT and use.binding is not binding and use.start not in places
+        # The method of an object needs no import of its class.
+        if use.role is not Role.IMPORT
+        and not use.method
+        and use.binding is not binding
+        and use.start not in places
         for candidate in use.candidates
     )
 
