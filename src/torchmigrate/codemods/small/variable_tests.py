@@ -133,7 +133,7 @@ def _test(hit: RuleMatch, file: FileContext) -> tuple[bool, _TypeTest | None]:
         start <= other.start < end and not _ASK_FOR_TENSORS.isdisjoint(other.candidates)
         for other in file.names.uses
     )
-    shown = " ".join(file.source.segment(parent).split())
+    shown = ast.unparse(parent)
     return False, _TypeTest(parent, subject, negative, alone, tensors, shown)
 
 
