@@ -324,7 +324,7 @@ class FixMaker:
         if use.role is Role.IMPORT:
             return self._without_use(hit)
         maybe = use.method and not use.sure
-        if not (maybe or self.may_fix(hit)):
+        if not (maybe or self.may_fix(hit)) or self._leads_elsewhere(hit):
             return None
         made = self._rewritten(hit)
         if made is None:
@@ -500,7 +500,7 @@ class FixMaker:
         new = self._new_name(first, found)
         if binding is None or new is None:
             return None
-        if not self._follows(binding, first.name, new):
+        if not self._follows(binding, first.name, new, first.rule):
             return None
         users = [hit for hit in found if hit is not first]
         plain = self._plain_case(first.rule)
@@ -600,8 +600,21 @@ class FixMaker:
         fix = self.fix(rule, title, strictest.level, strictest.held_by, edits, requires=requires)
         return [(move, fix, silent) for move, silent in done]
 
-    def _follows(self, binding: Binding, old: str, new: str) -> bool:
-        """Whether everything that is reached through an import is there under the new name, too."""
+    def _leads_elsewhere(self, hit: RuleMatch) -> bool:
+        """Whether `getattr(old.module, "name")` reads a name that the rule has in another module."""
+        call, new = hit.place.parents(hit.use.node), variables(hit).get("new")
+        if new is None or not isinstance(call, ast.Call) or call.args[:1] != [hit.use.node]:
+            return False
+        read = [f".{node.value!s}" for node in call.args[1:2] if isinstance(node, ast.Constant)]
+        return any(
+            hit.rule.symbols.get(hit.name + part, {}).get("new") not in (None, new + part) for part in read
+        )
+
+    def _follows(self, binding: Binding, old: str, new: str, rule: Rule) -> bool:
+        """Whether everything that is reached through an import is there under the new name, too.
+
+        rule: of the import, which may say that some of it is elsewhere.
+        """
         if binding.kind is BindingKind.IMPORT and not self.moves.is_module(new):
             return False
         if binding.exported and not self.moves.leads_on(old, new, 0):
@@ -609,7 +622,12 @@ class FixMaker:
         for use in self._by_origin.get(binding.id, ()):
             attributes = use.attribute_path.count(".") + 1 if use.attribute_path else 0
             for name in use.candidates:
-                if f"{name}.".startswith(f"{old}.") and not self.moves.holds(old, new, name, attributes):
+                if not f"{name}.".startswith(f"{old}."):
+                    continue
+                there = rule.symbols.get(name, {}).get("new") if name in rule.symbols else None
+                if there not in (None, new + name[len(old) :]):
+                    return False
+                if not self.moves.holds(old, new, name, attributes):
                     return False
         return True
 
