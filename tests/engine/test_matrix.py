@@ -83,7 +83,9 @@ def moved_member(rule, module, new):
     """A function or class of the old module that the newest release has in the new place."""
     surface = surface_of(new)
     if surface is None:
-        return min(name for name in rule.members if f"{module}.{name}" not in rule.symbols)  # these went elsewhere
+        return min(
+            name for name in rule.members if f"{module}.{name}" not in rule.symbols
+        )  # these went elsewhere
     newest = surface.versions[-1]
     found = rule.members or {
         name for version in surface.versions for name in surface.members(module, version)
