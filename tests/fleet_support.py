@@ -63,6 +63,7 @@ class Fleet:
         kept = {
             key: value for key, value in self.environment.items() if key not in ("GIT_DIR", "GIT_INDEX_FILE")
         }
+        kept["PATH"] = os.environ["PATH"]  # the real one
         done = subprocess.run(["git", *arguments], cwd=root, env=kept, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
