@@ -233,12 +233,12 @@ def test_a_member_is_in_the_new_place_since_its_own_release(code: str, since: st
     ("minimum", "target", "new"),
     [
         (None, "2.12", "all_gather_into_tensor"),
-        (None, "2.13", "_all_gather_base"),
-        (None, "2.14", "_all_gather_base"),
-        (None, "2.15", "all_gather_single"),
+        (None, "2.13", "all_gather_single"),
+        (None, "2.14", "all_gather_single"),
+        (None, "2.15", "all_gather_into_tensor"),
         ("2.12", "2.15", "_all_gather_base"),
-        ("2.14", "2.15", "_all_gather_base"),
-        ("2.15", "2.15", "all_gather_single"),
+        ("2.14", "2.15", "all_gather_single"),
+        ("2.15", "2.15", "all_gather_into_tensor"),
         ("2.1", "2.12", "all_gather_into_tensor"),
     ],
 )
