@@ -27,9 +27,22 @@ RENAMED = Rule(
     parameters=("h",),
     removed="0.5",
 )
+OVERRIDDEN = Rule(
+    "TM992",
+    "example",
+    "",
+    "torch",
+    {"torch.fx.passes.graph_transform_observer.GraphTransformObserver.on_node_erase": {}},
+    changed="2.7",
+    roles=("base",),
+)
 
 
-@pytest.mark.parametrize("rule", [SYMEIG, RENAMED], ids=["name", "parameter"])
+@pytest.mark.parametrize(
+    "rule",
+    [SYMEIG, RENAMED, OVERRIDDEN, replace(OVERRIDDEN, changed="2.6")],
+    ids=["name", "parameter", "override", "override that torch ignored before the removal"],
+)
 def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
     assert contradictions(rule) == []
 
@@ -61,6 +74,9 @@ def test_nothing_is_held_against_what_is_right(rule: Rule) -> None:
         (replace(RENAMED, removed="0.9"), "takes no `h` before 0.9 already"),
         (replace(RENAMED, removed=None, deprecated="0.3"), "takes no `h` in 0.29: `removed` is missing"),
         (replace(RENAMED, parameters=("hh",)), "never took `hh`"),
+        (replace(OVERRIDDEN, changed="2.8"), "was removed in 2.7: `removed` is missing"),
+        (replace(OVERRIDDEN, changed=None), "was removed in 2.7: `removed` is missing"),
+        (replace(OVERRIDDEN, roles=("base", "call")), "was removed in 2.7: `removed` is missing"),
     ],
 )
 def test_what_contradicts_the_data(rule: Rule, expected: str) -> None:
