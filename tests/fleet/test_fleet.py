@@ -323,7 +323,9 @@ def test_questions(fleet: Fleet) -> None:
     assert fleet.ask("query", "SELECT count(*) AS n FROM all_findings", "--run", fleet.runs[0])
     assert "Referenced column" in fleet.ask("query", "SELECT nothing", code=2)
     assert fleet.ask("query", "SHOW TABLES").count("findings") == 2
-    pivot = fleet.ask("query", "PIVOT findings ON code USING count(*) GROUP BY repository ORDER BY repository")
+    pivot = fleet.ask(
+        "query", "PIVOT findings ON code USING count(*) GROUP BY repository ORDER BY repository"
+    )
     assert [line.split() for line in pivot.splitlines()] == [
         ["repository", "TM005", "TM100", "TM110"],
         ["one", "0", "1", "1"],
