@@ -343,19 +343,34 @@ def test_urls_of_one_dict_change_together():
     assert any("also used in line 9" in (help_of(item) or "") for item in found)
 
 
+URLS = """
+    from torchvision.models.resnet import model_urls
+    model_urls["resnet18"] = model_urls["resnet18"].replace("https://", "http://")
+    try:
+        net = {body}
+    except{caught}:
+        net = load(model_urls["resnet18"])
+    """
+
+
 def test_urls_that_a_handler_needs_keep_the_dict():
-    body = """
-        from torchvision.models.resnet import model_urls
-        model_urls["resnet18"] = model_urls["resnet18"].replace("https://", "http://")
-        try:
-            net = models.resnet18()
-        except:
-            net = load(model_urls["resnet18"])
-        """
+    body = URLS.format(
+        body="load(models.ResNet18_Weights.IMAGENET1K_V1.url)", caught=" AttributeError"
+    )  # older releases lack it
     found, new = check(body)
     assert new == textwrap.dedent(body).lstrip("\n")
     assert all(item.fix is None for item in found)
     assert any("also used in line 10" in (help_of(item) or "") for item in found)
+
+
+def test_urls_in_a_handler_for_other_errors_change_with_the_dict():
+    found, new = check(URLS.format(body="models.resnet18()", caught=""))
+    assert new == (
+        "try:\n    net = models.resnet18()\n"
+        "except:\n    net = load(models.ResNet18_Weights.IMAGENET1K_V1.url)\n"
+    )
+    (fix,) = {id(item.fix): item.fix for item in found if item.fix is not None}.values()
+    assert fix.applicability is Applicability.UNSAFE
 
 
 def test_an_unused_import_of_urls_goes():

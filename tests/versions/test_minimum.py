@@ -167,16 +167,19 @@ def make():
     return autocast()
 """
     project.write("train.py", text)
+    found = project.findings("--select", "TM201", "train.py")
     levels = {
-        item["location"]["row"]: (item["fix"]["applicability"], item["fix"]["reason"])
-        for item in project.findings("--select", "TM201", "train.py")
+        row: (item["fix"]["applicability"], item["fix"]["reason"])
+        for item in found
+        for row in [place["location"]["row"] for place in (item, *item["places"])]
     }
     old = "needs torch 1.12, but the project supports torch 1."
     first = ("unsafe", f"{old}6")  # the first that has the class
     assert levels == {4: first, 9: ("unsafe", f"{old}7"), 11: ("safe", None), 15: first}
+    assert [item["location"]["row"] for item in found] == [4, 9, 11]  # the use in row 15 is of the import
     project.write("requirements.txt", "torch>=1.8\n")
     found = project.findings("--select", "TM201", "train.py")
-    assert [item["fix"]["applicability"] for item in found] == ["unsafe", "unsafe", "safe", "unsafe"]
+    assert [item["fix"]["applicability"] for item in found] == ["unsafe", "unsafe", "safe"]
     project.write("requirements.txt", "torch>=2.6\n")
     found = project.findings("--select", "TM201", "train.py")
     assert {item["fix"]["applicability"] for item in found} == {"safe"}

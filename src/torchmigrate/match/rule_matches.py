@@ -485,6 +485,10 @@ def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
             if text:
                 text = _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
                 found.extend(dotted_names(text))
+                for key, values in case.map.items():
+                    if f"${key}." in text:  # `$key.url`: a name that a mapped value begins
+                        for value in values.values():
+                            found.extend(dotted_names(text.replace(f"${key}", value)))
                 if symbol.startswith(f"{TENSOR}."):
                     found.extend(_methods(text))
     return tuple(dict.fromkeys(found))
