@@ -123,7 +123,7 @@ class Rule(Struct, frozen=True):
     deprecated: str | None = None  # warns
     changed: str | None = None  # other results or another default, silently: warning
     removed: str | None = None  # gone: error
-    until: str | None = None  # nothing is said from this release on
+    until: str | None = None  # the release from which on the rule reports nothing
     # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
     raises: str | None = None
     # Where it warns: "call", or "access" of the name, so that an import warns; None: modules when imported

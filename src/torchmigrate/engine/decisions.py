@@ -73,7 +73,7 @@ def decided_once(
 
 
 def _joined(group: list[Finding]) -> list[Finding]:
-    """One finding for a group, the first one of which it says; none where their fixes do not fit together."""
+    """Join a group into its first finding; an empty list if their fixes do not fit together."""
     objects = {id(finding.fix): finding.fix for finding in group if finding.fix is not None}
     fixes = list(dict.fromkeys(objects.values()))
     fix = fixes[0] if len(fixes) == 1 else _together(fixes)

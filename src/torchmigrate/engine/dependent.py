@@ -127,7 +127,7 @@ def _holds(spans: list[_Span], offset: int) -> bool:
 
 
 class _Fixes:
-    """The fixes of a file, several of which may become one, or be shown only."""
+    """The fixes of a file. Several may become one, or be demoted to advice."""
 
     def __init__(self, found: list[Finding]) -> None:
         self._found = found

@@ -71,7 +71,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _migration(rule: Rule, file: FileContext) -> tuple[Fix | _Kept | None, list[Finding]]:
-    """What becomes of apex.amp, and the findings about apex.parallel: one fix makes both if it can."""
+    """The migration of apex.amp, and the findings about apex.parallel; one fix makes both if it can."""
     first = next((hit.rule for hit in file.hits if hit.rule.code in RULES), rule)
     made = None if first.code in _PARALLEL else _make(first, file)
     found = file.fixes.findings([hit for hit in file.hits if hit.rule.code in _PARALLEL])

@@ -183,7 +183,7 @@ def _short_time(transform: Transform) -> _Changes:
 
 
 def halves(transform: Transform) -> bool:
-    """Whether it is an inverse transform of a two-sided spectrum of which only the first half counts."""
+    """Whether it is an inverse transform that reads only the first half of a two-sided spectrum."""
     one = transformed_dimensions(transform) == 1
     return transform.kind == "irfft" and transform.onesided() is False and one
 

@@ -86,8 +86,8 @@ class _TypeTest(Struct, frozen=True):
     """A test of the type of something, such as `type(x) == Variable` or `x.__class__ in (list, Variable)`.
 
     node: what asks. subject: what it asks about. negative: whether it asks for another type.
-    alone: whether no other type is asked for, so that the answer is always the same.
-    takes_tensors: whether tensors are asked for beside it, as in `type(x) in (Variable, torch.Tensor)`.
+    alone: whether the test names no other type, so that the answer is always the same.
+    takes_tensors: whether the test also takes tensors, as in `type(x) in (Variable, torch.Tensor)`.
     """
 
     node: ast.Compare | ast.Call

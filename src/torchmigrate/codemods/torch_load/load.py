@@ -66,7 +66,7 @@ _Scoped = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 # With these, modules keep in their state dicts what they like: `io.BytesIO` in TransformerEngine before 2.0.
 _EXTRA_STATES = ("get_extra_state", "transformer_engine")
 _MOST_FOLLOWED = 500  # calls of the file's functions into which a value is followed
-_DEEPEST = 20  # containers in each other of which it is asked whether all in them is plain
+_DEEPEST = 20  # nested containers whose items are looked at
 _MOST_APART = 20  # loads of one file in a function; of more, all are of one case
 
 
