@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from harness.project import SOURCE
 from harness.repository import Repository
 from harness.stand_in import environment_with
 
@@ -121,7 +122,9 @@ def test_a_fix_that_breaks_a_test_which_needs_the_tests_before_it_is_found(tmp_p
 )
 def test_an_environment_without_pytest_is_refused(tmp_path: Path, bare: str, options: list[str]) -> None:
     repository = Repository(tmp_path, PROJECT)
-    error = error_of(repository, "--env", bare, *options)
+    # Packages that PYTHONPATH adds to this process are not those of the environment.
+    path = os.pathsep.join([str(SOURCE), str(Path(pytest.__file__).parents[1])])
+    error = error_of(repository, "--env", bare, *options, PYTHONPATH=path)
     assert (
         f"pytest is not installed in this environment; install it: {bare}/bin/python -m pip install pytest"
         in error

@@ -104,7 +104,7 @@ class Environment:
 
     def variables(self, project: Path, first: Sequence[Path] = ()) -> dict[str, str]:
         """The variables of a program that runs in it. The project's files come before what is installed."""
-        kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
+        kept = _variables()
         own = [place for place in (project, project / "src") if place.is_dir() and not _hides_python(place)]
         places = [*first, *own]
         return {
@@ -148,6 +148,7 @@ class Environment:
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
                 cwd=self.directory,
+                env=_variables(),
                 timeout=600,
                 check=False,
             )
@@ -361,16 +362,18 @@ class _Maker:
         return self._run([*start, *self.options.arguments, *more, *what])
 
     def _run(self, arguments: Sequence[str]) -> int:
-        environment = {
-            key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")
-        }
         return run(
             arguments,
             directory=self.space.project,
             log=self.space.log,
             clock=self.clock,
-            environment=environment,
+            environment=_variables(),
         )
+
+
+def _variables() -> dict[str, str]:
+    """The variables of this process, but for those by which another Python's packages would be found."""
+    return {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
 
 
 def _program(words: Sequence[str]) -> int:
