@@ -147,7 +147,9 @@ def test_a_command_does_what_its_row_says(name: str, tmp_path: Path, monkeypatch
     shutil.copy(ROOT / "rules/torch/linalg.yaml", root / "rules")
     Store(root / "results").write_run(RUN, [("runs", {"run": RUN, "target": "2.13"})])
     Store(root / "results").write_run(RUN.replace("01T", "02T"), [("runs", {"run": RUN, "target": "2.13"})])
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # of modules that the command is the first to import
+    monkeypatch.setattr(
+        sys, "dont_write_bytecode", True
+    )  # of modules that the command is the first to import
     project = Project(root, monkeypatch)
     commands, programs, written = ROWS[name]
     for each in commands:
