@@ -62,11 +62,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {}
 
 # Hits that are left, by directory of `src/torchmigrate`. A number may only become smaller.
 LEFT: dict[str, int] = {
-    "CHANGELOG.md": 25,
     "CONTRIBUTING.md": 44,
-    "README.md": 1,
-    "RELEASING.md": 1,
-    "SECURITY.md": 2,
     "__main__.py": 1,
     "api.py": 3,
     "authoring": 8,
@@ -76,21 +72,7 @@ LEFT: dict[str, int] = {
     "cli": 33,
     "codemods": 166,
     "config": 9,
-    "docs/api.md": 2,
-    "docs/baseline.md": 3,
-    "docs/ci.md": 2,
-    "docs/editors.md": 1,
-    "docs/fixes.md": 1,
-    "docs/fleet.md": 6,
-    "docs/getting-started.md": 1,
-    "docs/migrations/fft.md": 1,
-    "docs/other-files.md": 2,
-    "docs/output.md": 1,
-    "docs/plan.md": 3,
-    "docs/rules-from-data.md": 2,
-    "docs/testing.md": 1,
-    "docs/upgrade.md": 2,
-    "docs/upgrading/from-1.md": 1,
+    "docs/fleet.md": 1,
     "engine": 56,
     "evidence": 7,
     "files": 14,
@@ -139,9 +121,13 @@ def _prose_of_python(file: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             values = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
             yield node.lineno, "".join(map(str, values))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
-            if re.search(r"\s", node.value):  # one word is a name
-                yield node.lineno, node.value
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in parts
+            and re.search(r"\s", node.value)  # one word is a name
+        ):
+            yield node.lineno, node.value
     block: list[str] = []
     last = start = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
