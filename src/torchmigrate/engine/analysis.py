@@ -48,7 +48,7 @@ class Analyser:
         settings: of the run.
         whole: all rules, also those that are not wanted: the API rules leave their names to them.
         project: what other files do with the names of a file; None: there are no other files.
-        everywhere: whether what needs a newer release is said of tests and examples as well.
+        everywhere: whether needs-newer findings are reported for tests and examples as well.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Analyser:
         like: FileContext | None = None,
         given: Mapping[str, Value] | None = None,
     ) -> FileContext:
-        """What is known of a text; nothing is worked out before it is asked for.
+        """What is known of a text; everything is computed when it is first needed.
 
         like, given: see `FileContext`.
         """
@@ -178,7 +178,7 @@ class Analyser:
         both: dict[int, Fix] = {}
         for finding in found:
             other = others.get((finding.code, finding.start))
-            # What is shown only nobody can apply.
+            # Display-only fixes cannot be applied.
             if finding.fix is None or other is None or other.applicability is Applicability.DISPLAY:
                 continue
             fix = finding.fix
@@ -186,7 +186,7 @@ class Analyser:
         return [replace(finding, fix=both.get(id(finding.fix), finding.fix)) for finding in found]
 
     def _settled_ones(self, found: list[Finding], file: FileContext) -> list[Finding]:
-        """The same of findings of which each has one fix at most."""
+        """As `_settled`, for findings with at most one fix each."""
         found = file.fixes.settled(file.fixes.at_target(found))
         if any(finding.fix is not None for finding in found):
             found = within_attempts(found, file, self.catalogue.find)
@@ -198,7 +198,7 @@ class Analyser:
 def _with_one(finding: Finding, made: dict[int, Fix], *, unsafe: bool) -> Finding:
     """The finding with one of its two fixes, the unsafe one that does more or the other one.
 
-    made: by the id() of the fix that has both; findings that share it go on to share what is made of it.
+    made: by the id() of the fix that has both; findings that share it also share the new fix.
     """
     if finding.fix is None or finding.fix.unsafe is None:
         return finding
@@ -210,7 +210,7 @@ def _with_one(finding: Finding, made: dict[int, Fix], *, unsafe: bool) -> Findin
 
 
 def _with_sound_fixes(found: Iterable[Finding], source: Source, failures: Failures) -> Iterator[Finding]:
-    """The findings, fixes left out where nobody could apply them, and not safe where a comment vanishes.
+    """The findings, without fixes that cannot be applied; a fix that loses a comment is not safe.
 
     A fix that findings share is looked at once: it may have as many edits as there are findings.
     """
@@ -239,8 +239,8 @@ def _sound(fix: Fix | None, source: Source) -> Fix | None:
 def released(file: FileContext, fixes: Iterable[Fix]) -> set[str]:
     """What fixes no longer use, as `local name=qualified name`: ids change with every round.
 
-    That is what they say themselves, and every import of which a name stands in text that they replace. New
-    text may name it again: whether it is used is asked when all fixes are made.
+    These are the imports that they declare themselves, and every import whose name stands in text that they
+    replace. New text may name it again: whether it is used is decided when all fixes are made.
     """
     wanted = {release.binding for fix in fixes for release in fix.releases}
     spans = sorted({(edit.start, edit.end) for fix in fixes for edit in fix.edits if edit.start < edit.end})
@@ -282,6 +282,7 @@ def _home(item: str) -> str:
 
 
 def _bound_again(binding: Binding) -> bool:
-    """Whether another import gives the name that is still used: `import torch` beside `import torch.nn`."""
+    """Whether another import gives the name that is still used: `import torch` in addition to `import
+    torch.nn`."""
     others = binding.scope.bindings[binding.name]
     return any(other.is_import and other.uses for other in others)

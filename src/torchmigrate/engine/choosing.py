@@ -60,7 +60,7 @@ class Offer(Struct, frozen=True):
 
 
 class Chooser(Protocol):
-    """Whoever decides on fixes."""
+    """An object that decides which fixes are applied."""
 
     def known(self, offer: Offer) -> bool | None:
         """The answer that follows from earlier ones; None: there is none, and `ask` gives it."""
@@ -130,14 +130,14 @@ class Choosing:
         self.path = path
         self.asked = False
         self._together = together
-        self._begun: set[str] = set()  # words of which fixes were made
+        self._begun: set[str] = set()  # `together` words whose fixes were applied
         self._refused: list[_Refused] = []
 
     def next(self, source: Source, wanted: list[Finding]) -> list[Finding]:
-        """Those of the findings with a fix that are fixed in the next round; none: it is the end.
+        """Those of the findings with a fix that are fixed in the next round; none: there are no more.
 
-        A fix that was chosen by itself is alone in its round, so that the next one is about what the text is
-        then. What was refused is not asked again.
+        A fix that was chosen individually is alone in its round, so that the next choice is about the changed
+        text. A rejected fix is not offered again.
         """
         self.asked = False
         if self.chooser is None:
@@ -217,6 +217,6 @@ def _moved(place: _Refused, done: Applied) -> Iterator[_Refused]:
         )
     for edit in (edit for fix in around for edit in fix.edits if place.text in edit.text):
         first = map_offset(done.edits, edit.start)
-        if edit.start == edit.end:  # it is before what was there
+        if edit.start == edit.end:  # it is before the old text
             first -= len(edit.text)
         yield replace(place, first=first, last=first + len(edit.text))

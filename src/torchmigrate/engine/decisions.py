@@ -40,7 +40,7 @@ def decided_once(
 
     Args:
         found: what is left of one file when suppressions have been heeded.
-        rule_of: the rule of a code; None for those that are no entry of the catalogue.
+        rule_of: the rule of a code; None for those without an entry in the catalogue.
         file: what is known of the file; None: imports are findings of their own.
     """
     by_code: defaultdict[str, list[Finding]] = defaultdict(list)

@@ -145,7 +145,7 @@ class _Fixes:
         ]
 
     def now(self, fix: Fix) -> Fix:
-        """What has become of a fix."""
+        """The current form of a fix."""
         return self._now[id(fix)]
 
     def applies(self, fix: Fix | None) -> bool:

@@ -39,7 +39,7 @@ def examples_of(source: Source, engine: Engine) -> list[Document]:
     around = engine.hiding(source)
     try:
         found = [document for _, document in examples_in(source)]
-    except SourceError:  # which is said of the file
+    except SourceError:  # which is reported for the file
         return []
     return found if around is None else [document.hidden_by(around.hides) for document in found]
 

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from torchmigrate.texts.file import Read
     from torchmigrate.texts.find import TextFinder
 
-MAX_ROUNDS = 10  # without fewer fixes than ever before
-MOST_ROUNDS = 200  # with fewer: calls in each other, which Python's parser takes up to that depth
+MAX_ROUNDS = 10  # rounds without progress: no fewer fixes than in the best round before
+MOST_ROUNDS = 200  # rounds with progress: calls in each other, which Python's parser takes up to that depth
 MOST_FINDINGS = 1000  # of a file that are listed
 _AT_ONCE = 30  # times as many are worked out for fixes: each round costs another look at the whole file
 _MORE = 8  # times as many, where that was not enough
@@ -68,7 +68,7 @@ def _reason(error: SourceError, path: Path) -> str:
 
 
 def _without_fix(finding: Finding) -> Finding:
-    """A finding in a file of which parts do not parse: they may use what a fix changes."""
+    """A finding in a file with parts that do not parse: they may use what a fix changes."""
     if finding.fix is None:
         return finding
     fix = replace(finding.fix, applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None, lesser=None)
@@ -81,13 +81,12 @@ class Engine:
     Args:
         catalogue: all rules; those that are not selected, or say nothing at the target, are left out.
         settings: what to report, what to fix, and for which versions.
-        settings_in: what holds in other directories of the project, of which other files are then asked what
-            they need of a file.
-        everywhere: whether what needs a newer release is said of tests and examples as well.
+        settings_in: what holds in other directories of the project, whose files may need names of a file.
+        everywhere: whether needs-newer findings are reported for tests and examples as well.
         keeps_history: whether results say what was found before fixes, and what these did.
         by_place: whether an import and its uses are findings of their own, for views that count places.
         unfixed: codes of rules whose fixes are not made.
-        questions: is told what is asked of other files; None: nobody wants to know.
+        questions: records queries about other files; None disables recording.
         most: the number of findings in a file that are wanted, unless a baseline hides some; None: all.
     """
 
@@ -113,7 +112,7 @@ class Engine:
         self.by_place = by_place
         self.unfixed = unfixed
         self.focus: Focus | None = None  # the lines that findings may be about; None: all
-        self.chooser: Chooser | None = None  # is asked about each fix; None: all that are wanted are made
+        self.chooser: Chooser | None = None  # decides about each fix; None: all wanted fixes are applied
         self.questions = questions
         self._first: Engine | None = None
         self.everywhere = everywhere
@@ -274,14 +273,14 @@ class Engine:
             return FileResult(path, problems=[Problem(path, TOO_DEEP)])
 
     def _check_with_examples(self, source: Source, path: Path) -> FileResult:
-        """First the examples are fixed, each by itself, then what is around them."""
+        """Fix the examples first, each on its own, then the text around them."""
         from torchmigrate.engine.embedded import with_fixed_examples
 
         first = FileResult(path)
         try:
             after = with_fixed_examples(source, path, self, self.hiding(source), first)
         except SourceError:
-            after = source  # which is said of it below
+            after = source  # which is reported below
         if after is not source and self.focus is not None:
             from torchmigrate.rewrite.apply import line_edits
 
@@ -473,7 +472,7 @@ class Engine:
         With a chooser, those fixes are applied that it chooses.
 
         A fix that gives code that does not parse is named and left out. So are all fixes of a file that is
-        never done: rules of which each undoes the other's work.
+        never done: rules that undo each other's work.
         """
         from torchmigrate.engine.analysis import released, removals_of_imports
         from torchmigrate.engine.choosing import Choosing
@@ -493,7 +492,7 @@ class Engine:
                 if self.applies(finding) and (finding.code, finding.start) not in left_out
             ]
             wanted = choosing.next(source, wanted)
-            if choosing.asked:  # who is asked again and again sees to it that there is an end
+            if choosing.asked:  # an interactive user decides when to stop
                 fewest, rounds, number = sys.maxsize, 0, 0
             # Many findings may share one fix that has as many edits: each object is compared once.
             objects = {id(finding.fix): finding.fix for finding in wanted if finding.fix is not None}

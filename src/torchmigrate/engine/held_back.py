@@ -136,7 +136,7 @@ def _edited(text: str, edits: list[Edit], start: int) -> str:
 
 
 def _imported(text: str) -> set[tuple[str | None, str, str | None]]:
-    """What the imports in a text take; nothing where it is no code of its own."""
+    """What the imports in a text take; nothing if it is not valid code on its own."""
     try:
         tree = ast.parse(text)
     except SyntaxError:

@@ -127,7 +127,7 @@ class Suppressions:
         if not comments or (first and row > comments[0].last):
             return False
         key = (first, code, name)
-        if key not in self._hidden:  # each marks what hides the rule, so all are asked
+        if key not in self._hidden:  # each marks what hides the rule, so all are called
             self._hidden[key] = True in [comment.hides(code, name) for comment in comments]
         return self._hidden[key]
 

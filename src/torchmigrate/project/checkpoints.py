@@ -19,7 +19,7 @@ from functools import cached_property
 from torchmigrate.patterns import pattern
 from torchmigrate.source.trees import children, walk
 
-# Who writes with these keeps settings, and states of its own, as objects beside the weights.
+# Code that writes with these stores settings, and its own states, as objects next to the weights.
 WRITERS = (b"pytorch_lightning", b"lightning.pytorch", b"save_hyperparameters", b"deepspeed")
 SAVES, RENAMES = b"torch.save", b"import torch as "
 STATES = b"state_dict("
@@ -142,7 +142,7 @@ class _Kind(IntEnum):
 
     PLAIN = 0
     LIKELY = 1  # a count, a setting
-    MEASURE = 2  # a result: a number, but who knows of which library
+    MEASURE = 2  # a result: a number of an unknown library
     UNKNOWN = 3
     OBJECT = 4
 
@@ -305,7 +305,7 @@ class Saved:
         return _Kind.LIKELY if PARAMETER.search(key) else _by_name(key)
 
     def _kind(self, node: ast.expr, scope: _Scope | None, depth: int) -> _Kind:
-        """The kind of a value; of a container: that of what it holds."""
+        """The kind of a value; of a container: the kind of its elements."""
         depth += 1
         if depth > _DEEPEST:
             return _Kind.UNKNOWN
@@ -433,7 +433,7 @@ class Saved:
         self._kinds[key] = kind
         return kind
 
-    # ---- what is there -------------------------------------------------------------------------------
+    # ---- values in scopes -------------------------------------------------------------------------------
 
     def _key(self, node: ast.expr, scope: _Scope | None) -> _Key | None:
         if isinstance(node, ast.Name):
@@ -469,7 +469,8 @@ class Saved:
                 self._entries.append((scope, name, text, value))
 
     def _loop(self, target: ast.expr, items: ast.expr, scope: _Scope) -> None:
-        """What the variables of a loop get: keys and numbers are plain, all else is what is gone through."""
+        """What the variables of a loop get: keys and numbers are plain, all else are elements of the
+        iterable."""
         pairs = isinstance(items, ast.Call) and _called(items) in ("items", "enumerate", "named_parameters")
         if pairs and isinstance(target, ast.Tuple) and len(target.elts) == 2:
             self._bind(target.elts[0], ast.Constant(0), scope)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torchmigrate.patterns import pattern
 
-# Every byte that is no part of a word as a space; of names that are not ASCII all bytes are parts.
+# Every byte that is not part of a word as a space; of names that are not ASCII all bytes are parts.
 _SPACED = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256)
 )

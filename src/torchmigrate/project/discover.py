@@ -237,7 +237,7 @@ class _Exclusion:
     def _compiled(
         self, lines: Sequence[str], what: str, problem: Callable[[str | Path, str], None]
     ) -> Patterns | None:
-        """Patterns, of which those that are none are named; None: there are none, or too many."""
+        """Compiled patterns; invalid ones are reported. None: there are none, or too many."""
         if not lines:
             return None
         from torchmigrate.files.globs import Patterns, TooManyError
@@ -481,7 +481,7 @@ class _Walker:
         """Take what a link leads to. inner: the directories that it may lead into."""
         if not path.endswith(self.suffixes) and other.may_be_other(os.path.basename(path)):  # noqa: PTH119
             real = os.path.realpath(path)
-            # What is no Python and is not there, or elsewhere, is nobody's loss.
+            # A missing file that is not Python, or is elsewhere, is not reported.
             if is_file(Path(real)) and any(is_below(real, directory) for directory in inner):
                 self.add(real, shown, True)
             return
@@ -506,12 +506,12 @@ class _Walker:
     def in_repository(self, place: _Place, project: Path) -> _Place:
         """A directory to begin with, with the ignore files of the repository above it, as they hold in it.
 
-        If they ignore the directory itself, then they do not count: it was asked for by name.
+        If they ignore the directory itself, then they do not count: it was named explicitly.
         """
         real = Path(place.real)
         top = repository_of(real)
         if top is None or top == real:
-            return place  # the walk sees to it, or there is no repository
+            return place  # the walk reads them, or there is no repository
         parents = [real, *real.parents]
         directories = parents[parents.index(top) :: -1]
         repository = _Repository(top, self)
@@ -525,7 +525,7 @@ class _Walker:
         return replace(place, chain=chain, repository=repository, inside=inside)
 
     def read_patterns(self, file: Path, within: Path) -> _Chain:
-        """The patterns of a file, which need not be there. within: where it has to be."""
+        """The patterns of a file, which need not be there. within: the directory that must contain it."""
         if not exists(file) or is_dir(file):
             return ()
         from torchmigrate.files.globs import Patterns, TooManyError

@@ -63,8 +63,8 @@ def _running(body: Sequence[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
 def is_reached(module: Path, parts: Sequence[str], other: Path, root: Path) -> bool:
     """Whether the absolute name of a module, which is as its path ends, surely means it in another file.
 
-    The directory from which it is imported is that of the other file or one around it, or at the top of the
-    project, and no package.
+    The directory from which it is imported is the directory of the other file or one around it, or at the top
+    of the project, and is not a package.
     """
     above = Path(*module.parts[: len(module.parts) - len(parts)])
     if "__init__.py" in entries(above):

@@ -88,7 +88,7 @@ class ProjectIndex:
 
     Args:
         settings_in: says what is excluded in a directory; None: there are no other files.
-        questions: is told every question and its answer; None: nobody wants to know.
+        questions: records every query and its answer; None disables recording.
     """
 
     def __init__(self, settings_in: SettingsIn | None, questions: Questions | None = None) -> None:
@@ -132,9 +132,9 @@ class ProjectIndex:
         return self._told("saves_objects", path, self._project(path).saves_objects(self._real(path).parent))
 
     def saves_plainly(self, path: Path, name: str) -> bool | None:
-        """Whether a file beside `path` saves what is plain under a file name.
+        """Whether a file in the directory of `path` saves what is plain under a file name.
 
-        False: a file of the project saves anything else under it; None: none beside it saves any.
+        False: a file of the project saves anything else under it; None: no file of the directory saves any.
         """
         return self._told(
             "saves_plainly", path, self._project(path).saves_plainly(self._real(path).parent, name), name
@@ -205,10 +205,10 @@ class ProjectIndex:
     def said(self, path: Path, names: SemanticModel, *, promising: bool = False) -> dict[str, Value]:
         """What other files say of names that tests in a file ask, by what they are called there.
 
-        Only what is about versions, or about what there is.
+        Only values about versions, or about the existence of names.
 
         Args:
-            promising: ask nobody unless one of the names seems to be about a version.
+            promising: read no other file unless one of the names seems to be about a version.
         """
         if promising and not is_promising(names):
             return {}
@@ -221,14 +221,14 @@ class ProjectIndex:
             local: project.said(name, real, STEPS, attributes) for local, (name, attributes) in tested.items()
         }
         said = {local: value for local, value in found.items() if value}
-        # What is said is in trees, which cannot be compared with what is said later.
+        # The answers refer to syntax trees, which cannot be compared with later answers.
         self._told("said", path, NO_ANSWER if said else False, *tested.values())
         return by_local(said)
 
     def ask_again(self, path: Path, question: str, arguments: list[Any]) -> object:
-        """The answer to a question, which `questions` was told with these arguments, as it is now.
+        """The current answer to a query that `questions` recorded with these arguments.
 
-        Raises ValueError for what is no question; what the arguments hold is anybody's.
+        Raises ValueError for an unknown query; the arguments may hold anything.
         """
         project, real = self._project(path), self._real(path)
         match question, arguments:
@@ -278,7 +278,7 @@ class ProjectIndex:
 
     def _real(self, path: Path) -> Path:
         if path not in self._reals:
-            # Most files are no links themselves; their directories are looked at once.
+            # Most files are not links themselves; their directories are looked at once.
             if path.is_symlink() or path.name in ("", ".."):
                 self._reals[path] = Path(os.path.realpath(path))
             else:
@@ -688,12 +688,12 @@ class _Project:
     def said(self, name: Name, other: Path, steps: int, attributes: Collection[str] = ()) -> Value:
         """What a name is that a file imports, as far as that is for tests; empty where it says nothing.
 
-        attributes: those of it that are asked, where it may be a module; none: that is not known.
+        attributes: the attributes to look up, if it may be a module; none: they are not known.
         """
         if self.too_big or not steps:
             return ()
         module = self._only(name, other)
-        if module is not None:  # the file itself, of which a test asks an attribute
+        if module is not None:  # the file itself; a test reads one of its attributes
             asked = [name.plus(attribute) for attribute in attributes if attribute]
             if attributes and not any(self.said(each, other, steps) for each in asked):
                 return ()
@@ -774,7 +774,7 @@ class _Project:
             return (*name.base, *name.parts) == module
         if not name.parts or module[-len(name.parts) :] != name.parts:
             return False
-        # A script gets the modules that are beside it, whatever else has such a name.
+        # A script imports the modules in its own directory, whatever else has such a name.
         beside = _parent(other)
         names = entries(beside)
         if "__init__.py" not in names and (

@@ -56,7 +56,7 @@ def project_root(directory: Path, root: Path) -> Path:
 def project_around(path: Path, root: Path) -> Path:
     """Where the files are that one which is not Python may name: its repository, or what patterns are for.
 
-    root: that of the settings.
+    root: the root of the settings.
     """
     return _project_around(os.path.dirname(path), root)  # noqa: PTH120 (of every file)
 
@@ -73,7 +73,7 @@ def files_of(root: Path, settings_in: SettingsIn | None) -> list[Path] | None:
     if settings_in is None:
         return []
     suffixes = (".py", ".pyi", NOTEBOOK)
-    if root in shared_directories():  # only what is beside each other belongs together
+    if root in shared_directories():  # only files of one directory belong together
         beside = [root / name for name in entries(root) if name.endswith(suffixes)]
         return sorted(path for path in beside if is_file(path))
     return discover_real(root, settings_in, suffixes, MOST_FILES)
@@ -92,10 +92,10 @@ def state_of(
 ) -> str:
     """A digest of all that the index of a project looks at: as long as it is the same, so is every answer.
 
-    That is what its files hold, and which modules and packages are beside them and around them.
+    That is what its files hold, and which modules and packages are next to them and around them.
 
     Args:
-        digest: gives that of a file's content which is known already, as `digest_of` makes it.
+        digest: returns the digest of a file's content if it is known already, as `digest_of` makes it.
     """
     files = files_of(root, settings_in)
     state = blake2b(digest_size=16)
@@ -120,7 +120,7 @@ def _states(root: Path, files: list[Path] | None, digest: Callable[[Path], bytes
         if known is None:
             is_notebook = name.endswith(NOTEBOOK)
             data = content_of(path) if left[is_notebook] >= 0 else b""
-            left[is_notebook] -= len(data)  # of what is too much, no more is asked than that
+            left[is_notebook] -= len(data)  # of what is too large, only the size counts
             known = digest_of(data)
         yield known
         place = os.path.dirname(name)  # noqa: PTH120 (of every file in a project)

@@ -14,7 +14,7 @@ from torchmigrate.source.trees import Nodes, walk
 _DOTTED = pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # Calls that put something else in the place of a name: of unittest.mock, pytest, pytest-mock, the builtins.
 _PATCHES = frozenset(["patch", "multiple", "setattr", "delattr", "spy", "stub"])
-_MOST = 50  # meanings of a name that are told apart
+_MOST = 50  # meanings of a name that are distinguished
 _SHORT = 200  # characters of a string that may be a name
 _DOCTEST = pattern(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)$", re.MULTILINE)
 _LOADS = frozenset(["import_module", "__import__", "run_module", "find_spec", "reload"])
@@ -50,10 +50,10 @@ class Mentions:
     Attributes:
         stars: modules of star imports.
         names: every dotted name that begins with an import, as long as it is written; imports are among them.
-        dynamic: those of which any attribute may be read: `getattr(layers, name)`.
+        dynamic: those whose attributes may be read by computed names: `getattr(layers, name)`.
         strings: dotted names in strings.
         texts: other strings that may hold code, or the name of a file; of docstrings the examples.
-        attributes: what is read from objects that are no imports.
+        attributes: what is read from objects that are not imports.
         words: all plain names, and `attributes`.
         dynamic_objects: whether any attribute of such an object may be read.
         loads: whether modules are loaded by names in strings.

@@ -92,7 +92,7 @@ def by_local(said: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _with(held: Value, attributes: Sequence[str], value: Value) -> Value:
-    """A module, of which something was known before, with what is below it."""
+    """A module with its known value, extended by what is below it."""
     before = held[0].evaluate if len(held) == 1 and isinstance(held[0], Foreign) else None
     name, rest = attributes[0], attributes[1:]
 

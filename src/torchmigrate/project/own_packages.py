@@ -41,7 +41,7 @@ def _package_of(directory: Path) -> str | None:
 
 @remembered
 def _held(directory: Path) -> frozenset[str] | None:
-    """Library names that the repository around a directory holds as packages, beside or above it.
+    """Library names that the repository around a directory holds as packages, next to it or above it.
 
     The tests of `apex/apex/`, and what stands next to them, mean that one. What a package holds is a part of
     it, such as `nncf.torch`. None: there is no repository.
@@ -80,9 +80,9 @@ def _shadows(directory: Path) -> frozenset[str]:
 
 
 def own_packages(path: Path) -> frozenset[str]:
-    """Library roots that mean something else in this file: its own package, or a module beside it.
+    """Library roots that mean something else in this file: its own package, or a module next to it.
 
-    Not the file itself: nobody imports a module into itself, so that a `functorch.py` with `import functorch`
+    Not the file itself: a module does not import itself, so a `functorch.py` with `import functorch`
     means the library, though Python would find the file first if that was run as a script.
     """
     directory = path.absolute().parent

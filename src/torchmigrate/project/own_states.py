@@ -51,8 +51,8 @@ class OwnStates:
 
         Args:
             called: the methods that were called, one on the result of the other, before there was an object
-                of the class: `Trial(model).for_steps(3)`. If one gives anything else, nothing is said.
-            is_plain_elsewhere: whether a name that an import binds is known to be text or a number.
+                of the class: `Trial(model).for_steps(3)`. If one returns anything else, the result is
+            unknown. is_plain_elsewhere: whether a name that an import binds is known to be text or a number.
         """
         made = self.classes.get(name)
         methods = {node.name: node for node in made.body if isinstance(node, _Method)} if made else {}

@@ -13,12 +13,11 @@ NO_ANSWER = object()  # stands for an answer that cannot be compared with anothe
 
 
 class Asked(Struct, frozen=True):
-    """What was asked for one file.
+    """The queries for one file.
 
-    states: the projects that were asked, with the digest of what they held (`listing.state_of`).
+    states: the projects that were queried, with the digest of what they held (`listing.state_of`).
     questions: each with its arguments and the answer.
-    again: whether all of them can be asked again.
-    whole: whether nothing else was asked.
+    again: whether all of them can be repeated. whole: whether there were no other queries.
     """
 
     states: dict[str, str]
@@ -28,20 +27,20 @@ class Asked(Struct, frozen=True):
 
 
 class Questions:
-    """Is told every question that is asked for a file, and what the answer was."""
+    """Records every query about a file, and its answer."""
 
     def __init__(self) -> None:
         self.begin(None)
 
     def begin(self, path: Path | None) -> None:
-        """The next questions are asked for this file."""
+        """Attribute the following queries to this file."""
         self._path = path
         self._states: dict[str, str] = {}
         self._questions: dict[str, tuple[str, Plain, Plain]] = {}
         self._again = self._whole = True
 
     def of_state(self, root: Path, state: str) -> None:
-        """Something was asked of a project, which is in this state."""
+        """Record a query about a project, which is in this state."""
         self._states[str(root)] = state
 
     def add(self, question: str, path: Path, arguments: object, answer: object) -> None:
@@ -56,7 +55,7 @@ class Questions:
             self._questions[f"{question} {given}"] = question, given, plain(answer)
 
     def taken(self) -> Asked:
-        """All that was asked since `begin`."""
+        """All queries since `begin`."""
         return Asked(self._states, [*self._questions.values()], self._again, self._whole)
 
 

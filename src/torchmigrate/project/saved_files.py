@@ -87,7 +87,7 @@ class SavedFiles:
         return self._objects_for[directory]
 
     def _saves_objects(self, path: Path) -> bool:
-        """Whether what a file saves may hold numbers of NumPy or other objects beside state dicts."""
+        """Whether what a file saves may hold numbers of NumPy or other objects in addition to state dicts."""
         saved = self.of(path)
         return saved is None or saved.holds_objects or any(map(self._gives_numbers, saved.measured_by))
 

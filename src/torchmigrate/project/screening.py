@@ -1,6 +1,6 @@
-"""What the bytes of a file say of what it may take from a module or replace, before anybody parses it.
+"""Byte-level prefilter: which modules a file may import from or patch.
 
-Never wrong in saying that it does not.
+It has no false negatives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 500  # bytes that are looked at for it
 _WORD = pattern(r"\w+")
 _DOTTED = pattern(r"\w+(?:[ \t]*\.[ \t]*\w+)*")
 _OWNER = pattern(rb"(\w+)[\s\\]*\Z")
-# Whoever has one of these may read a name that is not written there.
+# A file with one of these may read a name that it does not contain.
 _DYNAMIC = (
     *(pattern(rb"%s(?<!\w%s)\s*\(" % (word, word)) for word in (b"vars", b"dir", b"getmembers")),
     *(
@@ -254,7 +254,7 @@ def _rest(imports: Imports, asked: _Questions, held: bool, modules: list[Name], 
         before = _OWNER.search(data[max(0, found.start() - _LONGEST) : found.start()])
         if before is not None and before[1].decode("utf-8", "replace") in imports.words:
             attribute = True
-            # Of anything but its package it is `s = b.module`, of which the name is read later.
+            # Of anything but its package it is `s = b.module`, whose name is read later.
             held = named and _ALONE.match(data, found.end()) is not None
     return Rest(imports, held, tuple(modules), attribute) if held or modules or attribute else None
 
@@ -280,7 +280,7 @@ class _Questions(Struct, frozen=True):
     named: re.Pattern[bytes]
     pair: re.Pattern[bytes]  # `module.name`, also in a string that is written in pieces
     attribute: re.Pattern[bytes]  # `.module`
-    string: re.Pattern[bytes]  # a string of which the module is the last part, also as the name of a file
+    string: re.Pattern[bytes]  # a string that ends with the module, also as the name of a file
     file: re.Pattern[bytes]  # the name of its file
     code: list[re.Pattern[bytes]]  # `from package.module`, `import module`
 

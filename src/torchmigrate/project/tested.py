@@ -40,9 +40,10 @@ def is_promising(names: SemanticModel) -> bool:
 
 
 def tested_names(names: SemanticModel, path: Path) -> dict[str, Tested]:
-    """The imported names of which a test, or a decorator, of a file asks, by what they are called there.
+    """The imported names that a test or a decorator of a file reads, by their local names.
 
-    A key with dots, such as `package.compat.NEW`, is what a test asks of a module below an imported one.
+    A key with dots, such as `package.compat.NEW`, is an attribute that a test reads from a module below an
+    imported one.
     """
     imports = {binding.name: binding for binding in names.imports if not _is_of_library(binding)}
     asked: defaultdict[str, set[str]] = defaultdict(set)
@@ -89,9 +90,9 @@ def _is_of_library(binding: Binding) -> bool:
 
 
 def _asked(test: ast.expr) -> Iterator[tuple[str, ...]]:
-    """The names of which the outcome of a test may be that of versions: not what functions are given.
+    """The names that may make a test depend on versions, without the arguments of functions.
 
-    Each with the attributes that are asked: `("package", "compat", "NEW")`.
+    Each with the attributes that are read: `("package", "compat", "NEW")`.
     """
     waiting = [test]
     while waiting:

@@ -1,4 +1,4 @@
-"""Applying fixes to a text: which ones fit together, what becomes of offsets, the diff, and the file."""
+"""Applying fixes to a text: which ones fit together, how offsets move, the diff, and the file."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def apply(text: str, fixes: Iterable[Fix]) -> Applied:
 
     Equal fixes are applied once. Fixes are taken in the order of their first place, whatever order they
     come in; one that gets in the way of an earlier one is deferred. Edits of different fixes get in each
-    other's way if they overlap or touch: two rewrites of neighbouring tokens were not made with each
+    other's way if they overlap or touch: two rewrites of neighboring tokens were not made with each
     other in mind. Mergeable edits (imports) may touch others, may be part of several fixes, and several
-    mergeable insertions at one place are all applied, in the order of their text, before what is there.
+    mergeable insertions at one place are all applied, in the order of their text, before the existing text.
     Raises ValueError for a fix that has a `flaw`.
     """
     result = Applied(text)

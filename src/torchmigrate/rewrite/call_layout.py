@@ -233,7 +233,7 @@ def _keywords_in_order(layout: CallLayout, wanted: list[NewArgument]) -> list[Ne
 def _align(
     count: int, new: list[NewArgument]
 ) -> tuple[list[NewArgument | None], dict[int, list[NewArgument]]]:
-    """What stands in each slot (None: nothing any more), and what is inserted before which slot."""
+    """What stands in each slot (None: it becomes empty), and what is inserted before which slot."""
     origins = [item.origin for item in new]
     if None not in origins and len(new) == count:
         return list(new), {}

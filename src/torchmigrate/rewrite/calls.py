@@ -29,7 +29,7 @@ class _Argument(Struct):
 
 
 class CallEditor:
-    """Collects what becomes of the arguments of a call.
+    """Collects the changes to the arguments of a call.
 
     Args:
         source: the file.

@@ -58,7 +58,7 @@ def code(template: str, /, **parts: Parts) -> Code:
 
 
 def several(parts: Sequence[Part]) -> Code:
-    """Expressions with commas between them; one alone is no tuple."""
+    """Expressions with commas between them; a single one is not a tuple."""
     names = [f"part_{number}" for number in range(len(parts))]
     return Code(", ".join(f"${name}" for name in names), dict(zip(names, parts, strict=True)))
 

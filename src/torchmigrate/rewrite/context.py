@@ -42,9 +42,9 @@ class FileContext:
         versions: the range of releases that the code is for.
         settings: of the run.
         project: what other files do with the names of this one; None: there are no other files.
-        exists: whether the target has a name, None where nobody knows.
+        exists: whether the target has a name, None if unknown.
         hides: whether a rule (code and name) is suppressed at an offset.
-        given: what names are that the file has from others (`said_elsewhere`); None: that was not asked.
+        given: what names are that the file has from others (`said_elsewhere`); None: they were not looked up.
         seen: what was seen while the text ran.
         like: another one of the same text, which stays open: what every name means is taken from it.
     """
@@ -73,7 +73,7 @@ class FileContext:
         self.given = given
         self.failures = Failures(source, path)
         self.hits: Sequence[RuleMatch] = ()  # the uses that rules are about, of all rules
-        self.halved: Collection[str] = ()  # what rules say by `together`, of which findings are suppressed
+        self.halved: Collection[str] = ()  # the `together` words of rules with suppressed findings
         self._made: dict[Hashable, object] = {}
         self._like = like
         self._seen = seen
@@ -103,7 +103,7 @@ class FileContext:
         a name seems to be about a version.
         """
         if self.given is not None or self._like is not None:
-            return {}  # it was asked
+            return {}  # known already
         return self.project.said(self.path, self.names, promising=promising)
 
     @cached_property
@@ -187,7 +187,7 @@ class FileContext:
         return AttributeError if surface.entry(name, release) is None else RuntimeError
 
     def _always_fails(self, binding: Binding) -> bool:
-        """Whether nobody can take what an import binds, on any supported release."""
+        """Whether an import fails, so that no other file can import its names, on every supported release."""
         return (
             binding.guards.is_nothing()
             and self.import_fails(binding)
@@ -205,9 +205,9 @@ class FileContext:
         return self.project.saves_objects(self.path)
 
     def saves_plainly(self, name: str) -> bool | None:
-        """Whether what is saved under a file name is plain; None where nothing beside this file saves any."""
+        """Whether what is saved under a file name is plain; None if no file of the directory saves any."""
         return self.project.saves_plainly(self.path, name)
 
     def decides_loading(self) -> bool:
-        """Whether it is said for all what `torch.load` reads."""
+        """Whether the project sets what `torch.load` accepts for all of its calls."""
         return self.project.decides_loading(self.path)

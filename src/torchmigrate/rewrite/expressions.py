@@ -21,14 +21,14 @@ class ExpressionEdits:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._made: dict[Span, Code | str] = {}
-        self._whole: set[Span] = set()  # of those that are text: of which nothing stays
+        self._whole: set[Span] = set()  # of those that are text: replaced as a whole
         # Of those, by start: what is only added there, then the widest first (the negative end).
         self._order: list[tuple[int, bool, int]] = []
 
     def put(self, node: ast.expr | ast.stmt, new: Code) -> None:
         """Give an expression new code; where that quotes the expression itself, the old one is meant.
 
-        Nobody looks at what is around it: it needs parentheses of its own where its place needs them.
+        The code around it is not considered: it needs its own parentheses where its place requires them.
         """
         self._made[self.source.span(node)] = new
 

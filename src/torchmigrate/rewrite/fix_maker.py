@@ -74,7 +74,7 @@ class _Move(Struct):
 
     @property
     def keeps_name(self) -> bool:
-        """Whether the import has to keep its local name, which is not that of what it gets."""
+        """Whether the import has to keep its local name, which is not the name of what it imports."""
         old = self.binding.node.name if isinstance(self.binding.node, ast.alias) else self.binding.name
         return not self.whole and self.new.rpartition(".")[2] != old
 
@@ -92,7 +92,7 @@ _MOST_TITLES = 3  # of a fix that changes several imports of one statement
 
 
 def _warns(hit: RuleMatch) -> bool:
-    """Whether a use that is no error has an effect: imports, annotations and type checks call nothing."""
+    """Whether a use that is not an error has an effect: imports, annotations and type checks call nothing."""
     if hit.rule.warns == "access" or (hit.rule.warns is None and hit.symbol in hit.rule.modules):
         return True
     use = hit.use
@@ -121,11 +121,11 @@ class FixMaker:
         self.failures = file.failures
         self.exports = file.exports
         self.moves = Moves(file.versions)
-        self._compared: set[str] = set()  # symbols of which uses are compared with something
+        self._compared: set[str] = set()  # symbols whose uses are compared with something
         self._forbidden: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        # id() of fixes that rest on annotations, or on what was seen, alone -> what is to be said of that
+        # id() of fixes that rest on annotations, or on what was seen, alone -> the reason that tells so
         self._stated: dict[int, Reason] = {}
-        # id() of a hit -> the hit, which keeps its id, and what becomes of it.
+        # id() of a hit -> the hit, which keeps its id, and how it is rewritten.
         self._made: dict[int, tuple[RuleMatch, _Rewritten | None]] = {}
         # Uses whose import other code takes from here: it keeps its name, and is not called in the new way.
         self._taken: dict[int, Reason] = {}
@@ -201,7 +201,7 @@ class FixMaker:
     def settled(self, found: list[Finding]) -> list[Finding]:
         """The findings as they are reported; a fix that several share is one.
 
-        Fixes that are forbidden are gone, and one that rests on an annotation is not safe.
+        Forbidden fixes are left out, and one that rests on an annotation is not safe.
         """
         made = {id(item.fix): item.fix for item in found if item.fix is not None}
         settled: dict[int, Fix | None] = {}
@@ -345,7 +345,7 @@ class FixMaker:
         edits = self.imports.without_use(binding)
         if not edits:
             return None
-        # What is gone from the target nobody can take from here.
+        # No file can import from here what the target no longer has.
         gone = severity(hit.rule, self.versions) is Severity.ERROR
         level, reasons = (Applicability.SAFE, ()) if gone else (Applicability.UNSAFE, _TAKEN_FROM_HERE)
         return self.fix(hit.rule, "Remove the unused import", level, reasons, edits)
@@ -538,7 +538,7 @@ class FixMaker:
             move.lower(made[1], made[2])
             move.requires |= made[5]
             move.title = move.title or made[3]
-        for needed in sorted(move.requires):  # what the uses need has to be there for the import, too
+        for needed in sorted(move.requires):  # the import needs what the uses need, too
             move.lower(*self._level(Case(roles=(), requires=needed), first))
         return move
 
@@ -555,7 +555,7 @@ class FixMaker:
         return unused and bool(self.imports.without_use(move.binding))
 
     def _has_other_roles(self, binding: Binding, rule: Rule) -> bool:
-        """Whether what an import binds is used in a way of which its rule says nothing."""
+        """Whether what an import binds is used in a way that its rule does not cover."""
         return any(
             use.role.value not in rule.roles and use.node is not binding.node
             for use in self.names.uses

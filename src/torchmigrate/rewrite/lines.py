@@ -1,4 +1,4 @@
-"""The lines of simple statements: where each begins and ends, what is added beside them or removed."""
+"""The lines of simple statements: where each begins and ends, what is added next to them or removed."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def add_line_before(
 
 
 def _marker(line: LogicalLine) -> str:
-    """The comment of a new import beside one that stands below other code."""
+    """The comment of a new import next to one that stands below other code."""
     return "  # noqa: E402" if "E402" in line.comment and is_marker(line.comment) else ""
 
 

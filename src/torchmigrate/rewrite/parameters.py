@@ -22,7 +22,7 @@ _NOTHING = cst.SimpleWhitespace("")
 
 
 class NewParameter(Struct, frozen=True):
-    """A parameter of which the annotation and the default stand somewhere in the file."""
+    """A parameter whose annotation and default are copied from elsewhere in the file."""
 
     name: str
     annotation: ast.expr | None = None

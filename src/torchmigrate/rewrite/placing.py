@@ -88,7 +88,7 @@ def use_at(
 
     Args:
         name: the qualified name that the code will use.
-        statement: beside or in which it will stand.
+        statement: the statement that it will stand in or next to.
         around: the blocks that the statement stands in, the innermost last.
     """
     start = start_of(file.source, statement)

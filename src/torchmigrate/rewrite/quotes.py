@@ -42,7 +42,7 @@ def preferred_quote(text: str) -> str:
 
 
 def requoted(new: str, old: str, text: str, near: str = "") -> str:
-    """New code with its strings as those beside it, or as the file writes them; else as they are.
+    """New code with its strings quoted as the strings next to it, or as the file quotes them; else unchanged.
 
     Args:
         new: code with strings in quotes of either kind.
@@ -71,7 +71,7 @@ def requoted(new: str, old: str, text: str, near: str = "") -> str:
 def requoted_within(new: str, offset: int, source: Source) -> str:
     """New code for a place in f-strings: its strings do not have the quotes that would end one of those.
 
-    Where none is left, or nobody knows (before Python 3.12), it is as it was.
+    If none is left, or that is unknown (before Python 3.12), it is unchanged.
     """
     if '"' not in new and "'" not in new:
         return new

@@ -39,7 +39,7 @@ def values_returned(
 
 
 def _edits(source: Source, statement: ast.Return, added: str, first: bool, unpacked: bool) -> list[Edit]:
-    """As `values_returned`, of which `codes` are `added`. Raises CannotFix."""
+    """As `values_returned`, whose `codes` are `added`. Raises CannotFix."""
     start, end = source.span(statement)
     node = _parse(source.text[start:end])
     cursor = Cursor(source.text, start, end)

@@ -201,7 +201,7 @@ class Rewriting:
         return True
 
     def drop_item(self, statement: ast.With | ast.AsyncWith, gone: ast.expr) -> None:
-        """Leave a `with` what it has beside one of its items.
+        """Remove one of the items of a `with`, which has others.
 
         Raises:
             Crowded: the items are not plain.
@@ -318,7 +318,7 @@ class Rewriting:
         self._expressions.put_text(start, end, code[len(indent) :], whole=True)
 
     def _written(self, new: Sequence[NewStatement], gap: int) -> Iterator[str]:
-        """Statements as lines, the first of which is not a function's. gap: blank lines around a function."""
+        """Statements as lines; the first line is not a function's. gap: blank lines around a function."""
         for number, item in enumerate(new):
             if isinstance(item, Code):
                 yield self._text_of(item)
@@ -334,7 +334,7 @@ class Rewriting:
         """Take a statement away with its lines.
 
         Args:
-            remarks: whether comments beside its code stay; those on lines of their own always do.
+            remarks: whether comments on its lines of code stay; those on lines of their own always do.
         """
         begin, end = self.first_line(statement, ended=True), self.after(statement)
         self._drop(begin, end, remarks=remarks)
@@ -348,7 +348,7 @@ class Rewriting:
         self._expressions.put_text(start_of(self.source, statement), end_of(self.source, statement), "pass")
 
     def merge(self, function: _Function, into: _Function) -> None:
-        """Put the body of a function before that of another, behind its docstring, and take the rest away.
+        """Put the body of a function before the body of another, after its docstring, and remove the rest.
 
         Comments come along; of its statements, those that are removed do not.
 

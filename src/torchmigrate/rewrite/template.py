@@ -25,7 +25,7 @@ from torchmigrate.rewrite.call_layout import CallLayout
 from torchmigrate.rewrite.spelling import Spell, spell_name
 from torchmigrate.semantics.public_names import public_name
 
-_ABSENT = "__tma_"  # stand for what is no expression until the node around them is reached
+_ABSENT = "__tma_"  # stand for parts that are not expressions until the node around them is reached
 _MANY = "__tmm_"
 _FILLED = "__tm_0"
 _SPELLED = "__tms_"
@@ -45,7 +45,7 @@ class Template(Struct, frozen=True):
 
 @cache
 def parse_template(text: str) -> Template:
-    """Read a template. Raises ValueError if it is no expression."""
+    """Read a template. Raises ValueError if it is not an expression."""
     try:
         node = cst.parse_expression(mark(text).strip())
     except cst.ParserSyntaxError as error:
@@ -78,7 +78,7 @@ class _Binders(cst.CSTVisitor):
 class Content(Struct, frozen=True):
     """An expression that a metavariable stands for.
 
-    code: its source, or (`new`) a template without metavariables that takes its place.
+    code: its source, or (`new`) a template without metavariables that replaces it.
     binds: how tightly it does.
     expression: what is in the file; None for a default. start, end: where; -1 for a default.
     slot: index of the call's argument.

@@ -32,8 +32,9 @@ class Exports:
     Args:
         names: what the resolver found in the file.
         is_init: the file is an `__init__.py`, whose imports other modules use.
-        elsewhere: whether another file of the project takes a name; asked last, since it may take long.
-        fails: whether an import raises an error on every supported release, so that nobody can take its name.
+        elsewhere: whether another file of the project takes a name; called last, since it may take long.
+        fails: whether an import raises an error on every supported release, so that no other file can import
+        its name.
     """
 
     def __init__(

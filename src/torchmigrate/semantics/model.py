@@ -104,7 +104,7 @@ class Instance(Struct, frozen=True):
 
 
 class Items(Struct, frozen=True):
-    """A tuple or list of which the elements are known.
+    """A tuple or list whose elements are known.
 
     values: each element; if there may be any number of them, what each may be.
     keyed: a dict with those values.
@@ -284,7 +284,8 @@ class Guards:
     formula: holds here (already negated for an else branch).
     part: of the attempt: "body" | "handler" | "else".
     around: the next one outside with an attempt.
-    answers: to questions about it and all around it; noted: what the parts of `try` statements were told of.
+    answers: to questions about it and all around it; noted: the names that were noted for parts of `try`
+    statements.
     """
 
     __slots__ = ("answers", "around", "attempt", "formula", "noted", "outer", "part")

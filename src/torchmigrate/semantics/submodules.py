@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-# Libraries whose names are imported as `from module import name` where the module has to be imported.
+# Libraries whose names are imported as `from module import name` where the module must be imported.
 FAMILY = frozenset(["torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchao"])
 
-# Public modules that torch 2.13 does not import by itself, the outermost only; a test compares this with
-# the torch that is installed.
+# Public modules that `import torch` does not import in torch 2.13, the outermost only; a test compares this
+# with the torch that is installed.
 TORCH_UNREACHED = frozenset(
     [
         "torch.ao.quantization.backend_config",
@@ -175,7 +175,7 @@ def module_of(qualified: str) -> str:
 
 
 def needed_module(qualified: str) -> str | None:
-    """The module that has to be imported for a dotted name, None where the plain root import is enough.
+    """The module that must be imported for a dotted name, None where the plain root import is enough.
 
     `torch.linalg.qr` -> None, `torch.distributed.tensor.DTensor` -> `torch.distributed.tensor`.
     """

@@ -94,7 +94,7 @@ class _Kept(Struct, frozen=True):
 
 
 def _without_branch(use: Use, functions: Functions) -> str:
-    """What to do with a use of apex where there is another way to train beside it."""
+    """What to do with a use of apex where the code also has a way to train without it."""
     statement = use.statement
     if use.role is Role.IMPORT:
         return (

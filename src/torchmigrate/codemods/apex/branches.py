@@ -19,10 +19,10 @@ _PARAMETERS = ast.Name("<parameters>", ast.Load())
 
 
 class Branches:
-    """The branches of a file that use apex, and those beside them that do not.
+    """The branches of a file that use apex, and the alternatives that do not.
 
-    dropped: id() of the statements that go with their branch; joined: id() of the `if` statements of which
-    the branch with apex stays; parameters: what stands for a call of
+    dropped: id() of the statements that go with their branch; joined: id() of the `if` statements whose
+    branch with apex stays; parameters: what stands for a call of
     `amp.master_params` (by id()) in the other branch.
     """
 

@@ -401,7 +401,7 @@ def _read(statement: ast.stmt) -> set[str]:
 
 
 def _is_arithmetic(statement: ast.stmt) -> bool:
-    """Whether a statement only calculates with what is there: `loss = loss / steps`."""
+    """Whether a statement only calculates with existing values: `loss = loss / steps`."""
     return isinstance(statement, (ast.Assign, ast.AugAssign)) and not _computes(statement)
 
 

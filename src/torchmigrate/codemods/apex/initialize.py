@@ -81,7 +81,7 @@ def _one_of_two(uses: Uses, functions: Functions) -> bool:
     one.statement = outer
     scales = [ast.unparse(item.given.get("loss_scale", outer.test)) for item in (one, other)]
     if scales[0] != scales[1]:
-        one.given["loss_scale"] = outer.test  # for what is said of it
+        one.given["loss_scale"] = outer.test  # for the message about it
     return True
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the imports of apex.amp, and of the tests whether it is there."""
+"""Rewrite the imports of apex.amp, and the tests whether it is installed."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ class Presence:
 
 
 def prune(gone: list[ast.stmt], functions: Functions, rewriting: Rewriting) -> None:
-    """Remove statements, and the `if` statements of which nothing is left."""
+    """Remove statements, and the `if` statements that become empty."""
     ids = {id(statement) for statement in gone}
     every = list({id(statement): statement for statement in gone}.values())
     todo = list(every)

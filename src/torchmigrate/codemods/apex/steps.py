@@ -331,7 +331,7 @@ class Steps:
         )
 
     def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
-        """Clip beside the step; scaler: where gradients have to be unscaled for that."""
+        """Clip right before the step; scaler: where gradients have to be unscaled for that."""
         if not self.rewriting.fits_line(item.statement):
             raise Unclear(
                 f"line {item.statement.lineno}: move this next to the step, once per step",

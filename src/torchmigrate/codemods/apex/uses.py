@@ -83,8 +83,8 @@ class Initialize(Struct):
 class Scaled(Struct):
     """A `with amp.scale_loss(loss, optimizer) as scaled:` statement.
 
-    backward: the calls `scaled.backward()` under it; others: the statements beside them, for which gradients
-    are scaled.
+    backward: the calls `scaled.backward()` under it; others: the other statements under it, for which
+    gradients are scaled.
     """
 
     call: ast.Call
@@ -350,7 +350,7 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
 
 
 def _check_names(scaled: Sequence[Scaled]) -> None:
-    """The scaled loss is no variable any more.
+    """The scaled loss is no longer a variable.
 
     Raises:
         Unclear: it is read elsewhere.

@@ -30,7 +30,7 @@ _FLIPPED_METHODS = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", 
 
 
 class How(enum.Enum):
-    """What becomes of the expression of a mask."""
+    """How the expression of a mask is rewritten."""
 
     PLAIN = "plain"  # as it is: floats that are added, or a mask of what is kept
     INVERTED = "inverted"
@@ -107,7 +107,8 @@ def joined(one: Mask, other: Mask) -> Mask | None:
 
 
 def fill_of(node: ast.expr, reader: Reader, value_of: Callable[[ast.Name], ast.expr | None]) -> bool:
-    """Whether a value is minus infinity, by itself or by a variable; value_of: what that was given."""
+    """Whether a value is minus infinity, directly or through a variable; value_of: returns the value of a
+    variable."""
     if isinstance(node, ast.Name):
         value = value_of(node)
         return value is not None and is_minus_infinity(value, reader)

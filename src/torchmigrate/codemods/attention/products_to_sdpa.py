@@ -1,7 +1,7 @@
 """TM901: attention written by hand, as one call of `scaled_dot_product_attention`.
 
-Found is every softmax of a product of which the product with values is taken. It is rewritten where each step
-between is understood and nobody else reads the scores or the weights.
+The rule finds every softmax of a product whose result is multiplied with values. The fix needs each step
+between to be understood, and no other code may read the scores or the weights.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import children, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_KEEPS = frozenset("clamp clamp_ sub sub_".split())  # beside the operations that are known
+_KEEPS = frozenset("clamp clamp_ sub sub_".split())  # in addition to the known operations
 
 
 class Stage(enum.Enum):
@@ -225,7 +225,7 @@ def last_dimension(operation: Operation) -> int | None:
 
 
 def _keeps_shape(call: ast.Call) -> bool:
-    """Whether a call that nobody knows may give its argument, changed a little: a layer, a cast."""
+    """Whether an unknown call may return its argument with small changes: a layer, a cast."""
     function = call.func
     if isinstance(function, ast.Attribute):
         if isinstance(function.value, ast.Name) and function.value.id == "self":

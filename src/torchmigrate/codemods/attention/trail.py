@@ -1,6 +1,7 @@
 """The statements between the scores of hand-written attention and its product with the values.
 
-They go, if nobody else reads what they assign, and if what the new call computes is still the same there.
+They are removed if no other code reads what they assign, and if what the new call computes is still the same
+there.
 """
 
 from __future__ import annotations
@@ -94,10 +95,10 @@ class RemovedStatements:
     # ---- checks ----------------------------------------------------------------------------------------
 
     def check_reads(self) -> None:
-        """Nobody else reads what the removed statements assign.
+        """Check that no other code reads what the removed statements assign.
 
         Raises:
-            Unclear: somebody does.
+            Unclear: some code does.
         """
         ours = [*self.gone, *(statement for statement, _ in self.inner), self.site.statement]
         allowed = {id(name) for name in self.reads}

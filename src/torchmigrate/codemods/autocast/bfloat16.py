@@ -1,4 +1,4 @@
-"""TM205 and TM206: a scaler of gradients, and replicas on several GPUs, beside regions in bfloat16."""
+"""TM205 and TM206: a scaler of gradients, and replicas on several GPUs, in code with regions in bfloat16."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _SEQUENTIAL = "torch.nn.Sequential"
 # Methods that leave every element as it is, so that a sigmoid before them is one behind them.
 _SHAPES = frozenset("squeeze unsqueeze view reshape flatten float contiguous".split())
 _SAME_OBJECT = frozenset("cuda to cpu train eval float".split())
-# What is asked of a model without calling it.
+# Attributes of a model that can be read without calling it.
 _ASKED = frozenset(
     "parameters named_parameters train eval state_dict load_state_dict zero_grad cuda to".split()
 )
@@ -94,7 +94,7 @@ def _is_mixed(region: Region) -> bool:
 
 
 class _Search:
-    """What is asked of one file."""
+    """The search of one file."""
 
     def __init__(self, file: FileContext) -> None:
         self.file = file
@@ -481,7 +481,7 @@ class _Search:
             raise Unclear("there is a comment in the sigmoid", line=node.lineno)
 
     def class_behind(self, name: ast.Name) -> ast.ClassDef:
-        """The class of the file of which a variable surely is the only object. Raises Unclear."""
+        """The class of the file that a variable surely is the only object of. Raises Unclear."""
         none = Unclear("found no sigmoid before the loss", name)
         home = self.home(name)
         stores = [item for item in self.names_in(home, name.id) if not _loads(item)]

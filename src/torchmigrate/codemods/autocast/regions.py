@@ -19,7 +19,7 @@ class Region(Struct, frozen=True):
     """One region.
 
     device: "cuda", "cpu" and so on; None where the file does not say.
-    dtype: the qualified name of the type that is asked for; "" for none, None for one that is not known.
+    dtype: the qualified name of the requested type; "" for none, None for one that is not known.
     disabled: whether it surely switches mixed precision off.
     on_request: whether it does unless a caller asks for it: `enabled=` is a parameter, False by default.
     """

@@ -8,7 +8,8 @@ from torchmigrate.match.rule_matches import RuleMatch
 
 
 def assigned(name: str, hit: RuleMatch) -> list[ast.expr | None]:
-    """The value of every binding of a name in that scope; None for one that is no plain assignment."""
+    """The value of every binding of a name in that scope; None for a binding that is not a plain
+    assignment."""
     return [
         statement.value
         if isinstance(statement := binding.statement, ast.Assign)

@@ -14,8 +14,8 @@ from torchmigrate.rewrite.context import FileContext
 class Codemod(Protocol):
     """A module that finds and rewrites for one or several rules.
 
-    A rule that names it may have a `prefilter`, a pattern: then it is asked about every file whose text
-    matches, and about no other; without one it is asked where one of the rule's symbols is used.
+    A rule that names it may have a `prefilter`, a pattern: the module then runs on exactly the files whose
+    text matches. Without one, it runs on the files that use one of the rule's symbols.
     """
 
     @staticmethod
@@ -23,7 +23,7 @@ class Codemod(Protocol):
         """What a file holds for a rule.
 
         Args:
-            rule: the one that is asked for.
+            rule: the rule to find.
             hits: the uses of its symbols that are not suppressed or guarded, in source order.
             file: what is known of the file; `file.fixes` makes findings and fixes.
         """

@@ -52,7 +52,7 @@ class Subclass(Struct, frozen=True):
 
 
 def subclass_of(use: Use) -> Subclass | None:
-    """The class of which a use is one of the bases; None if it is something else, or may be another class.
+    """The class that has a use as one of its bases; None if it is something else, or may be another class.
 
     With a star import the base is not sure, but may be no other one that is known of.
     """

@@ -1,4 +1,4 @@
-"""Words of which one may be in a text."""
+"""Test whether a text may contain one of several words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may become of a model that a scope builds: the events, and where they stand."""
+"""What may happen to a model that a scope builds: the events, and their places."""
 
 from __future__ import annotations
 

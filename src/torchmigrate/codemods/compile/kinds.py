@@ -25,7 +25,7 @@ class Built(enum.Enum):
 
     MODEL = "model"  # surely a torch.nn.Module, and one that is worth compiling
     UNKNOWN = "unknown"  # may be: its uses have to tell
-    OTHER = "other"  # surely not, or a model that is to be left alone
+    OTHER = "other"  # surely not, or a model to leave alone
 
 
 class Role(enum.Enum):

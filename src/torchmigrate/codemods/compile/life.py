@@ -1,4 +1,4 @@
-"""What becomes of the models that a scope builds: each mention of the variable, and what it does to it.
+"""The life of the models that a scope builds: each mention of the variable, and what it does to it.
 
 The mentions are those of `semantics.flow.mentions`; of its own is the order of what happens to a model.
 """
@@ -318,7 +318,7 @@ def _prepared(method: str, call: ast.Call) -> Event:
 
 
 def _call_around(node: ast.AST, mentions: Mentions) -> ast.Call | None:
-    """The call that an expression is an argument of, by itself or inside a tuple, list or dict."""
+    """The call that an expression is an argument of, directly or inside a tuple, list or dict."""
     parent = mentions.parent(node)
     while isinstance(parent, (ast.Starred, ast.keyword, ast.Tuple, ast.List, ast.Dict)):
         node, parent = parent, mentions.parent(parent)

@@ -1,7 +1,8 @@
 """TM900: put `torch.compile` around the models that a script trains or calls.
 
-Found is a variable that holds a model which its scope builds. The new line goes behind the last statement
-that prepares the model (moves it, assigns its attributes) and before the first that runs or wraps it.
+The rule finds variables that hold a model which their scope builds. The new line goes after the last
+statement that prepares the model (moves it, assigns its attributes) and before the first that runs or wraps
+it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability, severity, timeline
 
 COMPILE = "torch.compile"
-IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in that of 2.0.1
+IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in the wheel of 2.0.1
 
 # Without one of these, nothing in a file is a model on its way to being trained or run.
 _TESTS = ("pytest.", "unittest.")

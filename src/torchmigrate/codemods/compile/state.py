@@ -241,7 +241,8 @@ class _Saved:
         )
 
     def _is_saved(self, node: ast.AST) -> bool:
-        """Whether a value is an argument of something that saves, by itself, in a container or a variable."""
+        """Whether a value is an argument of something that saves, directly, in a container or in a
+        variable."""
         outer = self.parents.get(node)
         while isinstance(outer, (ast.Dict, ast.Tuple, ast.List, ast.keyword, ast.IfExp)) or (
             isinstance(outer, ast.Call) and last_name(outer.func) in ("dict", "OrderedDict")

@@ -1,4 +1,4 @@
-"""The old Fourier transforms as calls: what their arguments say, and the call that takes their place.
+"""The old Fourier transforms as calls: what their arguments mean, and the calls that replace them.
 
 Old transforms take and give real tensors whose last dimension of 2 holds real and imaginary part ("pairs"),
 new ones complex tensors. `normalized=True` is `norm="ortho"` in every form: both divide by the root of the
@@ -83,7 +83,7 @@ def read(hit: RuleMatch, source: Source) -> Transform:
     """The call of a use.
 
     Raises:
-        Unclear: the use is no call, or its arguments are not understood.
+        Unclear: the use is not a call, or its arguments are not understood.
     """
     call = hit.use.call
     kind = hit.name.rpartition(".")[2]
@@ -116,7 +116,7 @@ class Measure(Struct, frozen=True):
 
 
 class _Changes(Struct, frozen=True):
-    """What becomes of the arguments.
+    """How the arguments change.
 
     function: that is called instead.
     arguments: by index what each is now, with its keyword, or None for one that goes.

@@ -41,7 +41,7 @@ class ComplexForm(Struct):
     parts: how often a part of a complex tensor is read: evidence that it was a pair.
     kept: the result of a transform keeps the real layout.
     demanded: the definitions that have to be complex.
-    needless: reads of `re` and `im` that are not there any more.
+    needless: reads of `re` and `im` that were removed.
     """
 
     values: Values

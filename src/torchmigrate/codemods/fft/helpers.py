@@ -82,7 +82,7 @@ def _read(function: ast.FunctionDef, qualified: Callable[[ast.expr], str | None]
     if made is None or set(made.factors) != set(names) or len(made.factors) != len(names):
         return None
     if any(len(seen) != 1 or next(iter(seen)).statement is not None for _, seen in made.keys):
-        return None  # not the parameter any more
+        return None  # no longer the parameter
     return Helper(tuple(names.index(name) for name in made.factors), made.conjugated, len(names))
 
 

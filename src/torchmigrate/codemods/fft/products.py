@@ -193,7 +193,7 @@ def _fits(side: tuple[tuple[int, int, int], ...], terms: set[_Term], keys: list[
 
 
 def _whole(node: ast.expr) -> bool:
-    """Whether a part is that of the variable as it is: nothing is indexed before."""
+    """Whether a part is taken from the variable itself, without indexing it first."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         return all(
             (isinstance(item, ast.Constant) and item.value is ...)

@@ -94,7 +94,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 class Outcomes(Struct):
-    """What becomes of every hit of a file: by id() its fix, and why there is no other.
+    """The result for every hit of a file: by id() its fix, and why there is no other.
 
     silent: hits that are nothing to report.
     """
@@ -104,7 +104,7 @@ class Outcomes(Struct):
 
 
 class Plan:
-    """Works out what becomes of the hits of a file."""
+    """Plan the rewriting of the hits of a file."""
 
     def __init__(self, hits: Sequence[RuleMatch], file: FileContext) -> None:
         self.file = file
@@ -247,7 +247,7 @@ class Plan:
                 self.done.silent.add(id(hit))
 
     def _direct(self, transforms: dict[int, Transform], values: Values) -> list[Edit]:
-        """Every call by itself, so that nothing else has to change."""
+        """Rewrite every call on its own, so that nothing else has to change."""
         rewriting = ExpressionEdits(self.file.source)
         spelled: dict[Edit, None] = {}
         inner = {

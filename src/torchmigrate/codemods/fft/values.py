@@ -212,7 +212,7 @@ class Values:
         return None if self.layout(first) or self.layout(second) else (first, second)
 
     def part(self, node: ast.expr) -> Part | None:
-        """The pair of which an expression takes one part: `x[..., 0]`."""
+        """The pair that an expression takes one part of: `x[..., 0]`."""
         if isinstance(node, ast.Call) and plain_call(node):
             if self._name(node) == "select" and len(self._operands(node)) == 3:
                 value, *rest = self._operands(node)
@@ -247,7 +247,7 @@ class Values:
         return value if self.layout(value) is Layout.PAIR and self._is_last(value, number(dim)) else None
 
     def length(self, node: ast.expr) -> Length | None:
-        """The pair of which an expression computes absolute values or their squares."""
+        """The pair whose absolute values or their squares an expression computes."""
         rooted = self._rooted(node)
         if rooted is not None:
             inner = self.length(rooted)

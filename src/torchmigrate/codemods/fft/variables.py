@@ -36,7 +36,7 @@ def _touches(definition: Definition, values: Values, seen: set[Definition]) -> b
 
 
 def unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
-    """Statements that only give values to parts which nothing reads any more."""
+    """Statements that only assign to parts which nothing reads after the rewriting."""
     needless = {id(node) for node in form.needless}
     candidates: dict[int, list[Definition]] = defaultdict(list)
     statements: dict[int, ast.stmt] = {}

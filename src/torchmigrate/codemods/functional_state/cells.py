@@ -135,7 +135,7 @@ class AbstractStore(ABC):
             raise Unclear(f"`{text}` {why}" if len(text) < 60 else f"line {node.lineno} {why}", node)
 
     def owner(self, node: ast.Attribute, scope: Scope) -> ast.ClassDef | None:
-        """The class of which `self.x` is meant."""
+        """The class whose attribute `self.x` is meant."""
         if not isinstance(node.value, ast.Name):
             return None
         here: Scope | None = scope

@@ -1,7 +1,7 @@
 """Where the state of functional models goes: through variables, attributes, functions and transforms.
 
-Of its own beside `semantics.flow`: it follows values of the whole file until nothing changes any more, with
-kinds that only functorch has.
+Separate from `semantics.flow`, because it follows values of the whole file to a fixed point, with kinds that
+only functorch has.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Model(Struct, frozen=True):
 
 
 class Many(Struct, frozen=True):
-    """A tuple or list of which each element is known."""
+    """A tuple or list whose elements are all known."""
 
     items: tuple[Kind, ...]
 
@@ -36,8 +36,8 @@ class Wrap(Struct, frozen=True):
     """A transformed function.
 
     how: "vmap" | "grad" | "value" (grad_and_value) | "jac".
-    argnums: None where they are no literals.
-    aux: None where it is no literal.
+    argnums: None if they are not literals.
+    aux: None if it is not a literal.
     """
 
     how: str
@@ -59,7 +59,7 @@ STATE = State()
 
 
 def merged(one: Kind, other: Kind) -> Kind:
-    """What is known of something that both are said of.
+    """Combine two kinds of one value.
 
     Raises:
         Unclear: they contradict each other.
@@ -74,7 +74,7 @@ def merged(one: Kind, other: Kind) -> Kind:
 
 
 class Make(Struct, frozen=True):
-    """A call of `make_functional` or its like, with what becomes of its result."""
+    """A call of `make_functional` or a related function, and the uses of its result."""
 
     call: ast.Call
     states: int  # 1: parameters; 2: buffers too

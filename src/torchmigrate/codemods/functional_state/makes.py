@@ -205,7 +205,7 @@ class MakeWriter:
         return code("$x.requires_grad_(False)", x=made) if frozen else made
 
     def _is_new(self, node: ast.expr) -> bool:
-        """Whether nobody else has the object: a copy, or made on the spot."""
+        """Whether no other code holds the object: a copy, or created in this expression."""
         while (
             isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING
         ):

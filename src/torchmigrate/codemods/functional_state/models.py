@@ -128,7 +128,7 @@ def _group_of_import(hit: RuleMatch, groups: Sequence[Group]) -> Group | None:
 
 
 def _without_import(rule: Rule, hit: RuleMatch, file: FileContext) -> Fix | None:
-    """The fix that removes an import of which nothing in the file makes use."""
+    """The fix that removes an import that nothing in the file uses."""
     binding = hit.use.binding
     if hit.use.role is not Role.IMPORT or binding is None or binding.uses or binding.guards.attempt:
         return None

@@ -26,7 +26,7 @@ from torchmigrate.source.text import Source
 
 _MODULE_PARTS = frozenset(("stateless_model", "param_names", "buffer_names", "names_map", "all_names_map"))
 _METHODS = (("named_parameters", "parameters"), ("named_buffers", "buffers"))
-_DEEPEST = 8  # classes may inherit from themselves, in a file that nobody can run
+_DEEPEST = 8  # classes may inherit from themselves, in a file that cannot run
 _MODES = frozenset(("eval", "train"))  # done to a module in place
 
 
@@ -110,7 +110,7 @@ class TupleWriter(MakeWriter):
     def _states_only(
         self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
     ) -> list[NewStatement]:
-        """The statements where nobody calls the model."""
+        """The statements for code that never calls the model."""
         states = list(zip(targets[1:], ("parameters", "buffers"), strict=False))
         wanted = [(target, method) for target, method in states if self._is_read(target)]
         if make.ensemble:
@@ -128,7 +128,7 @@ class TupleWriter(MakeWriter):
     def _stacked_only(
         self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
     ) -> list[NewStatement]:
-        """The statements where nobody calls the model of an ensemble."""
+        """The statements for code that never calls the model of an ensemble."""
         made, models = self._members(make, statement, kept=False)
         stacked = stacked_models(models, spell)
         wanted = [(number, target) for number, target in enumerate(targets[1:]) if self._is_read(target)]

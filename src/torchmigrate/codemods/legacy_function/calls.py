@@ -19,7 +19,7 @@ class CallSites:
     """Reads every mention of a class, and rewrites its calls.
 
     Args:
-        found: the class, of which the name means nothing else anywhere in the file.
+        found: the class; its name means nothing else anywhere in the file.
     """
 
     def __init__(self, found: LegacyClass, rewriting: Rewriting, local: TreeIndex) -> None:
@@ -238,7 +238,7 @@ class CallSites:
         )
 
     def _class_of(self, node: ast.Attribute) -> ast.ClassDef | None:
-        """The class in a method of which `self.x` stands."""
+        """The class whose method contains `self.x`."""
         if not isinstance(node.value, ast.Name) or node.value.id != "self":
             return None
         method = self.local.function_of(node)

@@ -63,7 +63,7 @@ class LegacyClass(Struct, eq=False):
 
 
 def is_static(node: ast.FunctionDef) -> bool:
-    """Whether a method is no instance method."""
+    """Whether a method is static or a class method."""
     return any(
         isinstance(mark, ast.Name) and mark.id in ("staticmethod", "classmethod")
         for mark in node.decorator_list
@@ -222,7 +222,7 @@ def _calls_base_init(node: ast.stmt, own: str) -> bool:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """A literal that nobody changes: a number, a string, None, a tuple of those."""
+    """An immutable literal: a number, a string, None, a tuple of those."""
     try:
         ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

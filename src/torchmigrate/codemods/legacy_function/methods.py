@@ -134,10 +134,10 @@ class ClassRewriting:
         self.rewriting.record(edits)
 
     def _is_tuple(self, value: ast.expr, backward: Method) -> bool:
-        """Whether what is returned is a tuple.
+        """Whether the returned value is a tuple.
 
         Raises:
-            Unclear: nobody knows.
+            Unclear: it is not known.
         """
         if isinstance(value, ast.Tuple):
             return True

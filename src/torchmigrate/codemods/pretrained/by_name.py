@@ -92,7 +92,7 @@ class _Builders:
 
 
 def _tried(file: FileContext) -> set[int]:
-    """The ids of calls of which a `try` has both forms, with `weights` and for releases without it."""
+    """The ids of calls that a `try` has in both forms, with `weights` and for releases without it."""
     found: set[int] = set()
     for node in file.names.nodes(ast.Try):
         sides = [node.body, [statement for handler in node.handlers for statement in handler.body]]

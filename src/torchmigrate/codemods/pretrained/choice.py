@@ -1,7 +1,7 @@
 """Which builders of torchvision an expression may be: through variables, tables, attributes and partials.
 
-Of its own beside `semantics.flow`: it goes back from a call to all that may be called, whatever the order of
-statements is, since tables are filled anywhere.
+Separate from `semantics.flow`, because it goes back from a call to everything that may be called, in any
+order of statements: tables are filled anywhere.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ModelChoices:
         return use.candidates if use.sure else ()
 
     def _safely(self, node: ast.expr, scope: Scope) -> list[_Leaf | None]:
-        """The leaves of an expression; None for what nobody knows."""
+        """The leaves of an expression; None for an unknown part."""
         try:
             return list(self._leaves(node, scope))
         except _Unknown:

@@ -13,7 +13,7 @@ from torchmigrate.source.text import Source
 
 
 def weights_for(flag: ast.expr, weights: str) -> Code | None:
-    """The code for the weights that a flag asks for; None where it is no flag.
+    """The code for the weights that a flag asks for; None if it is not a flag.
 
     Args:
         weights: the code for what `True` stood for.

@@ -61,7 +61,7 @@ def namespace_of(node: ast.expr) -> ast.expr | None:
 
 
 def values_in(table: ast.expr, key: ast.expr | None) -> list[ast.expr] | None:
-    """The values of a literal table, or those under a literal key; None: it is no literal table."""
+    """The values of a literal table, or those under a literal key; None: it is not a literal table."""
     wanted = key.value if isinstance(key, ast.Constant) else None
     entries = literal_entries(table)
     if entries is not None:
@@ -77,7 +77,7 @@ def values_in(table: ast.expr, key: ast.expr | None) -> list[ast.expr] | None:
 
 
 def sets_another(node: ast.AST | None) -> bool:
-    """Whether `kwargs[key]` sets an argument that is no flag of models and no weights."""
+    """Whether `kwargs[key]` sets an argument that is neither a flag of models nor weights."""
     return (
         isinstance(node, ast.Subscript)
         and isinstance(node.ctx, ast.Store)

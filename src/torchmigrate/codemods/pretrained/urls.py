@@ -62,7 +62,7 @@ def _removal(rule: Rule, binding: Binding, file: FileContext) -> Fix | None:
 
 
 def _unseen(group: Sequence[RuleMatch]) -> list[int]:
-    """The offsets of uses of an imported dict that are no hits, since guards or comments hide them."""
+    """The offsets of uses of an imported dict that are not hits, because guards or comments hide them."""
     seen = {hit.use.start for hit in group}
     own = (hit.use.binding for hit in group if not hit.use.attribute_path)
     return sorted(use for binding in own if binding is not None for use in binding.uses if use not in seen)

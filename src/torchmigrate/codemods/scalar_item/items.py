@@ -1,9 +1,9 @@
-"""TM053: `loss.data[0]` of a tensor without dimensions, which raises; `loss.item()` is what was meant.
+"""TM053: `loss.data[0]` of a tensor without dimensions, which raises; `loss.item()` was intended.
 
 Images, rows and the data of other objects are indexed like this as well. So the tensor must be known to hold
 one number: by how it is made, or since `backward()` is called on it or on a sum that it is part of, which
-only such tensors allow. What only looks like that, a loss by its name or by that of the function that gives
-it, gets an unsafe fix.
+only such tensors allow. What only looks like that, a loss by its name or by the name of the function that
+returns it, gets an unsafe fix.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     numbers: set[tuple[int, str]] = set()  # tensors, by scope and source
     reasons: dict[int, str | None] = {}  # why the fix is unsafe; None: it is not
     for item, tensor in places:
-        assert isinstance(item.node, ast.Subscript), "that is what was asked for"
+        assert isinstance(item.node, ast.Subscript), "the operations are subscripts"
         one = differentiated.is_one(tensor, item.scope)
         if one or scalars.is_one(tensor, item.scope):
             reasons[id(item.node)] = None
@@ -65,7 +65,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _finding(rule: Rule, file: FileContext, item: Operation, tensor: ast.expr, reason: str | None) -> Finding:
-    assert isinstance(item.node, ast.Subscript), "that is what was asked for"
+    assert isinstance(item.node, ast.Subscript), "the operations are subscripts"
     source = file.source
     if item.fstring is None:
         span, end = source.span(item.node), source.span(tensor)[1]

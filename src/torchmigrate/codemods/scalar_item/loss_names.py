@@ -40,7 +40,7 @@ class Likely:
                     self._around[id(child)] = outer
 
     def holds_one_number(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
-        """Whether a tensor, of which `node` is `tensor.data[0]`, is one by name and use."""
+        """Whether `tensor`, read by `node` as `tensor.data[0]`, holds one number by name and use."""
         if not self._torch or self._is_other(tensor):
             return False
         return self._is_one(node, tensor, scope) or self._is_shown_elsewhere(node, tensor, scope)
@@ -97,7 +97,7 @@ class Likely:
         return None
 
     def _is_other(self, tensor: ast.expr) -> bool:
-        """Whether an object surely is no tensor."""
+        """Whether an object surely is not a tensor."""
         value = self._values.get(id(tensor), ())
         return bool(value) and all(
             (isinstance(item, Instance) and item.cls != "torch.Tensor") or isinstance(item, QualifiedName)

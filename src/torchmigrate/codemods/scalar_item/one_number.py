@@ -83,7 +83,7 @@ class Differentiated:
         return key is not None and self._functions.home(key.partition(".")[0], inner) is function
 
     def _made(self, key: str, function: Function) -> list[tuple[ast.expr, bool]] | None:
-        """What a variable is computed from, each with whether it is no factor.
+        """What a variable is computed from, each with whether it is an addend rather than a factor.
 
         None: the variable is several things, not all of them in branches of their own.
         """
@@ -131,7 +131,7 @@ def _has(node: ast.expr, key: str) -> bool:
 
 
 def _key(node: ast.expr) -> str | None:
-    """`loss` or `self.loss` as text; None for all that is no plain name of an object."""
+    """`loss` or `self.loss` as text; None for anything but a plain name of an object."""
     here = node
     while isinstance(here, ast.Attribute):
         here = here.value

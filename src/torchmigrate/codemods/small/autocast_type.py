@@ -1,7 +1,7 @@
-"""TM201: the type in which the old class computed, which the new one does where no other is asked for.
+"""TM201: the type in which the old class computed. The new class uses it only if no other is requested.
 
 `torch.cuda.amp.autocast()` is always float16. `torch.amp.autocast("cuda")` takes the type that holds where it
-is entered: that of a region around it, or of `torch.set_autocast_dtype`; float16 where there is none.
+is entered: the type of a region around it, or of `torch.set_autocast_dtype`; float16 where there is none.
 (Compared with torch 2.13: `fast_dtype` of both within `torch.autocast("cuda", dtype=torch.bfloat16)`.)
 """
 

@@ -1,4 +1,4 @@
-"""TM864: `model.to_bettertransformer()`, on models of transformers, of which no type is known."""
+"""TM864: `model.to_bettertransformer()`, on models of transformers, whose types are not known."""
 
 from __future__ import annotations
 

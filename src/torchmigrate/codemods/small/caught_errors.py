@@ -37,7 +37,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _attempts(node: ast.AST, file: FileContext) -> Iterator[ast.Try]:
-    """The `try` statements of which a node is in the one statement that they try, the innermost first."""
+    """The `try` statements whose body is the one statement that contains a node, the innermost first."""
     outer = file.names.parents.get(node)
     while outer is not None:
         alone = isinstance(outer, ast.Try) and outer.body == [node] and len(outer.handlers) == 1

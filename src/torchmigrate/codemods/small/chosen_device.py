@@ -35,7 +35,7 @@ class _Choice(Struct, frozen=True):
 
     node: the conditional expression or statement.
     cpu: what is left if no test holds.
-    plain: whether nothing but the tests decides, and every device is just the kind that was asked for.
+    plain: whether nothing but the tests decides, and every device is just the requested kind.
     """
 
     node: ast.IfExp | ast.If

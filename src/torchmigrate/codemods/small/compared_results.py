@@ -1,4 +1,4 @@
-"""TM532: results of a call that are compared with None, which says nothing any more."""
+"""TM532: results of a call that are compared with None, which no longer tells anything."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ from torchmigrate.source.trees import is_below
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """A finding for every division of which the quotient is an index of a tensor."""
+    """A finding for every division whose quotient is an index of a tensor."""
     kinds: ValueFacts | None = None
     indexed: dict[str, list[ast.Subscript]] | None = None
     for node, scope, guards, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
             continue
         if isinstance(node.left, ast.Constant) or id(node.left) not in file.names.values:
-            continue  # of which nothing is known
+            continue  # nothing is known about it
         kinds = kinds or ValueFacts(file.names, file.around)
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
         if INTEGER not in kinds.of(node.left, scope) or file.runs_elsewhere(guards):

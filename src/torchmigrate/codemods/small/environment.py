@@ -1,7 +1,7 @@
-"""TM074 and TM075: environment variables that have another name now, or that nothing reads any more.
+"""TM074 and TM075: environment variables that were renamed, or that nothing reads now.
 
-Found is where code sets one: `os.environ["NAME"] = "1"`, `setdefault`, `setenv`, `putenv`, or a dict with the
-name as a key. What reads a variable itself knows what it does.
+The rules find code that sets one: `os.environ["NAME"] = "1"`, `setdefault`, `setenv`, `putenv`, or a dict
+with the name as a key. What reads a variable itself knows what it does.
 """
 
 from __future__ import annotations

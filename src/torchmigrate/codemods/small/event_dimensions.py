@@ -91,7 +91,7 @@ def _stated(item: Subclass, target: ast.Attribute, file: FileContext) -> list[Ed
     function = file.names.parents.get(statement) if statement is not None else None
     scope = next((each for each in file.names.scopes if each.node is function), None)
     if not isinstance(function, Method) or scope is None:
-        raise _Refused  # in a branch, the other one has to be told what the class says
+        raise _Refused  # in a branch, the other branch needs the event dimensions of the class
     if not isinstance(statement, ast.Assign) or statement.targets != [target]:
         raise _Refused
     if not is_alone(file.source, function.body, statement) or has_comment(file.source, statement):

@@ -1,7 +1,7 @@
 """TM438: what `zero_grad()` left is used as a tensor.
 
-Reported is what follows in the same block, before anything that is called could compute gradients again, and
-only of what surely was zeroed: `model.zero_grad()` leaves the gradient of its input alone.
+The rule reports uses that follow in the same block, before anything that is called could compute gradients
+again, and only of what surely was zeroed: `model.zero_grad()` leaves the gradient of its input alone.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def _following(statement: ast.stmt, outer: ast.AST) -> list[ast.stmt]:
 
 
 def _was_zeroed(gradient: ast.expr, owner: ast.expr, file: FileContext) -> bool:
-    """Whether a `.grad` is surely of a parameter of what was told `zero_grad()`."""
+    """Whether a `.grad` surely belongs to a parameter of the object whose `zero_grad()` was called."""
     held = gradient.value if isinstance(gradient, ast.Attribute) else gradient
     if isinstance(held, ast.Name):
         return _is_parameter(held.id, gradient, file) or _is_given(held.id, owner, file)
     text, whole = ast.unparse(held), ast.unparse(owner)
     if text.startswith((f"{whole}.", f"{whole}[")):  # `model.weight`, `model[0].weight`
         return True
-    # The weights of a model, where it is an optimizer that was told.
+    # The weights of a model whose optimizer's `zero_grad()` was called.
     return text.endswith((".weight", ".bias")) and "optim" in whole.lower()
 
 

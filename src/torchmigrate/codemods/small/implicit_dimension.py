@@ -1,7 +1,7 @@
 """TM416: softmax without `dim`, where the code shows that the input may have one or three dimensions.
 
 There the first dimension was normalized, and the rewrite of the others, `dim=1`, would be wrong. What is
-taken of a tensor by a number, `softmax(logits[0])`, has one dimension less: nobody knows how many are left.
+taken of a tensor by a number, `softmax(logits[0])`, has one dimension less: how many are left is unknown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """TM131 and TM132: integer tensors that are changed in place by what gives floats.
 
-`x += 0.5` and `x /= 2` are no uses of a name, so that the statements of the file are looked at. Where a
+`x += 0.5` and `x /= 2` are not uses of a name, so the rules walk the statements of the file. Where a
 tensor surely holds integers, every true division of it raises, and so does what is done with a float.
 """
 

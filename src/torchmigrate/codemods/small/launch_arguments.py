@@ -30,7 +30,7 @@ _COMMAND = pattern(
     r"(?:-\w+\s+)*-m\s+torch\.distributed\.launch\b"
 )
 _SCRIPT = pattern(_COMMAND.pattern, re.MULTILINE)
-# What is said to people: by these functions and methods, and as these arguments of an option parser.
+# Text for people: in calls of these functions and methods, and as these arguments of an option parser.
 _SAYS = frozenset("print warn warning info debug error critical exception log echo skip fail".split())
 _TOLD = frozenset(("help", "usage", "description", "epilog", "msg", "message", "reason"))
 

@@ -1,4 +1,4 @@
-"""TM400: `size_average` and `reduce` of losses; a None for both of them is no use."""
+"""TM400: `size_average` and `reduce` of losses; None for both of them does not count as a use."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.source.trees import walk
 
-# The largest number of each dtype, and the smallest one that it takes: uint8 goes on to take negative ones.
+# The largest number of each dtype, and the smallest one that it takes: uint8 still takes negative ones.
 _LIMITS = {
     "uint8": (-255, 255),
     "int8": (-(2**7), 2**7 - 1),
@@ -143,7 +143,7 @@ def _is_integer(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
-# ---- a block mask of which a part was taken ---------------------------------------------------------------
+# ---- a part of a block mask ---------------------------------------------------------------
 
 
 def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:

@@ -1,9 +1,9 @@
-"""Methods by which classes of the file override one of a library that is called otherwise now.
+"""Methods by which classes of the file override a method that a library now calls differently.
 
 Of its rules, symbols are methods of library classes. With the variable `parameter`, the library gives an
 argument of this name, which an old override does not take. With `new`, it calls the method by this name, so
-that an override of the old one is not called any more: it is renamed, unless the class has both. With
-neither, nothing calls it any more.
+that an override of the old one is no longer called: it is renamed, unless the class has both. With neither,
+nothing calls it now.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ _ENGINE = "torch.backends.quantized.engine"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """Every assignment of the old name. Storing is no use of an attribute, but of what holds it."""
+    """Every assignment of the old name. An assignment is not a use of the attribute, but of the object that
+    holds it."""
     holders = {id(hit.use.node): hit for hit in hits}
     for statement in file.names.nodes(ast.Assign):
         value = statement.value

@@ -1,8 +1,8 @@
-"""Calls that do nothing any more: the statement goes.
+"""Calls that no longer do anything: the fix removes the statement.
 
 For functions called for their effect alone, such as `torchaudio.set_audio_backend`. A call whose result is
 used, or whose arguments may do something, is only reported; and so is a setting of the whole process that is
-no literal, since what somebody chooses would no longer count.
+not a literal, because a choice of the user would be ignored.
 """
 
 from __future__ import annotations
@@ -70,6 +70,6 @@ def _removal(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Fix:
 
 
 def _has_comment(hit: RuleMatch, file: FileContext) -> bool:
-    """Whether a comment stands beside the call or between its arguments."""
+    """Whether a comment is on a line of the call or between its arguments."""
     line = logical_line(file.source, hit.use.block, hit.use.statement)
     return bool(line.comment) or has_comment(file.source, hit.use.statement)

@@ -1,4 +1,4 @@
-"""TM995: `parameter.require_grad = False`, which sets an attribute that nobody reads."""
+"""TM995: `parameter.require_grad = False`, which sets an attribute that nothing reads."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""TM453: the epoch of `scheduler.step(epoch)`, which goes where the scheduler's own count is the same.
+"""TM453: the epoch of `scheduler.step(epoch)`, which is removed where the scheduler's own count is the same.
 
-A scheduler counts 1, 2, 3, ... by itself. So the argument goes where the file shows that it is just that.
-Where it is counted from 0 and comes first in its loop, as was usual until torch 1.0, the step without it
-belongs at the end of the loop: dropped alone, it would shift the schedule by an epoch.
+A scheduler itself counts 1, 2, 3, ... So the argument is removed where the file shows that it is just this
+count. Where it is counted from 0 and comes first in its loop, as was usual until torch 1.0, the step without
+it belongs at the end of the loop: dropped alone, it would shift the schedule by an epoch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.source.trees import walk
 
-_BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"  # of which the epoch decides nothing
+_BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau.step"  # where the epoch makes no difference
 _TITLE = "Step the scheduler at the end of the loop"
 _REASON = "after the loop, the scheduler has counted one more step"
 # What may stand before the step in its loop: calls by these names change no parameters.

@@ -44,7 +44,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not isinstance(call.func, ast.Attribute):
             continue
         if (call.args or call.keywords) and not (counted_from(call, owner) or 0) > 0:
-            continue  # counted from 0, the first value of the schedule is that of the first epoch
+            continue  # counted from 0, the first value of the schedule belongs to the first epoch
         optimizer = optimizers.get(ast.unparse(call.func.value))
         if optimizer is None:
             continue

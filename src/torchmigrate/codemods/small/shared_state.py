@@ -1,4 +1,4 @@
-"""TM439: an optimizer that takes a state as it is, where that of another one, or something else, holds it."""
+"""TM439: an optimizer that loads a state without a copy, while another optimizer, or other code, holds it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _is_same(method: ast.Attribute, given: ast.expr) -> bool:
 
 
 class _Uses:
-    """What becomes of the states that are loaded in a file."""
+    """The uses of the states that a file loads."""
 
     def __init__(self, file: FileContext) -> None:
         self.source = file.source

@@ -1,7 +1,7 @@
 """TM401, TM405, TM408: classes that derive from one of torch, and no longer fit what that expects.
 
 What a base class sets and reads changed: a constructor must be called, an attribute became read-only, another
-has to be there. What it calls is the matter of `overrides`.
+is required. What it calls is the matter of `overrides`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _constructor(item: Subclass, file: FileContext) -> Iterator[Span]:
-    """An `__init__` that never calls that of the base."""
+    """An `__init__` that never calls the `__init__` of the base."""
     method = item.method(_INIT)
     if method is None or not item.sole or any(map(item.method, _LOOKUPS)):
         return
@@ -67,7 +67,7 @@ def _constructor(item: Subclass, file: FileContext) -> Iterator[Span]:
 
 
 def _reaches_base(item: Subclass, name: str) -> bool:
-    """Whether a method is that of the base, or calls it."""
+    """Whether a method is inherited from the base, or calls the base's method."""
     method = item.method(name)
     if method is None:
         return not item.defines(name)
@@ -99,7 +99,7 @@ def _constructed(hit: RuleMatch, item: Subclass, file: FileContext) -> Fix | Non
 
 
 def _wrapped(method: Method, own: str) -> str | None:
-    """The parameter of which a wrapper takes the groups: `self.param_groups = optimizer.param_groups`."""
+    """The parameter whose groups a wrapper takes: `self.param_groups = optimizer.param_groups`."""
     stored = {
         node.id for node in walk(method) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }

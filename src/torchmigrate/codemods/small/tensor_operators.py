@@ -1,7 +1,7 @@
 """TM031, TM032, TM215, TM357, TM912 and TM913: operators on tensors whose dtype the file tells.
 
-Operators are no uses of a name, so that these rules walk the file themselves. Every one asks for the kinds of
-the operands; where nothing is known of them, nothing is said.
+Operators are not uses of a name, so these rules walk the file themselves. Each needs the kinds of the
+operands; operands of unknown kind are not reported.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _takes_number(node: ast.expr, of: OfKind, file: FileContext) -> bool:
 
 
 def _is_made_number(node: ast.expr) -> bool:
-    """Whether it is `float("-inf")` or its like."""
+    """Whether it is a call such as `float("-inf")`."""
     if isinstance(node, ast.UnaryOp):
         return _is_made_number(node.operand)
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("float", "int")

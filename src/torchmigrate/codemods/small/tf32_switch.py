@@ -18,7 +18,8 @@ _MATMUL = "torch.backends.cuda.matmul"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """Every place that names the switch. Storing is no use of its name, but of the module that holds it."""
+    """Every place that names the switch. An assignment is not a use of its name, but of the module that holds
+    it."""
     holders = {id(hit.use.node): hit for hit in hits}
     for node in file.names.nodes(ast.Attribute):
         if node.attr == _OLD:

@@ -19,7 +19,7 @@ _NAME = "__torch_function__"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """A finding for every such method of a class that is no mode."""
+    """A finding for every such method of a class that is not a mode."""
     for owner in file.names.nodes(ast.ClassDef):
         if any("Mode" in ast.unparse(base) for base in owner.bases):
             continue

@@ -1,6 +1,6 @@
-"""TM054: `x.T`, `x.mT`, `x.H` and `x.mH` of tensors that, as the file tells, are no matrices.
+"""TM054: `x.T`, `x.mT`, `x.H` and `x.mH` of tensors that are known not to be matrices.
 
-Most `.T` are on matrices, about which there is nothing to say. The number of dimensions is read from the call
+Most `.T` are on matrices, which are not reported. The number of dimensions is read from the call
 that makes the tensor, or from what was recorded; where it is not plain, nothing is found.
 """
 

@@ -33,9 +33,9 @@ _POSITIVE, _NEGATIVE = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotI
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """Every hit as a finding, but for volatile variables; the cases of the rule fix what is no test.
+    """Every hit as a finding, but for volatile variables; the cases of the rule fix what is not a test.
 
-    What is said of `volatile` takes the wrapper along.
+    The fixes for `volatile` remove the wrapper as well.
     """
     volatile = {id(hit.use.call) for hit in file.hits if hit.rule.codemod == _VOLATILE and hit.use.call}
     tests: list[tuple[RuleMatch, _TypeTest | None]] = []

@@ -77,7 +77,8 @@ def _is_of_versions(test: Formula) -> bool:
 
 
 def _refused_since(test: Formula, wanted: bool, file: FileContext) -> str | None:
-    """The first of the releases up to the target, all of which fail a test; None if the target does not."""
+    """The first release from which on every release up to the target fails a test; None if the target
+    passes."""
     target, since = file.target(_TORCH), None
     for release in reversed([release for release in RELEASES if target is not None and release <= target]):
         lookup = Lookup(lambda _, release=release: release, lambda _: None, lambda _: None)  # type: ignore[misc]

@@ -152,7 +152,7 @@ class _Look:
                 yield from ((None, block, scope) for block in _recorded(self.file.tree.body))
 
     def write(self, statement: ast.stmt, function: _Function | None, scope: Scope) -> _Write | None:
-        """A statement as a write that is sure to raise; None: it is no such thing, or perhaps none."""
+        """A statement as a write that is sure to raise; None: it is not, or it is not certain."""
         write = _as_write(statement)
         if write is None:
             return None

@@ -1,7 +1,7 @@
-"""TM600: `torch.load` without `weights_only`: what the file has to hold, by what becomes of it.
+"""TM600: `torch.load` without `weights_only`: what the file must hold, by how the result is used.
 
-`torch.load` with `weights_only=True` reads tensors, plain containers and numbers. Who hands the result to
-`load_state_dict`, or takes it apart by the usual keys, needs no more than that.
+`torch.load` with `weights_only=True` reads tensors, plain containers and numbers. Code that passes the result
+to `load_state_dict`, or reads its usual keys, needs no more than this.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, SURE, level
 from torchmigrate.source.trees import walk
 
-# Whoever sets this, or says which classes may be loaded, has decided already. (torch/serialization.py)
+# Files that use these already handle `weights_only`. (torch/serialization.py)
 _SETTLED = ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "safe_globals")
 # What is in a text in which `torch.load` is assigned.
 _REPLACED = ("torch.load=", "torch.load =", "torch.load  ", "torch.load\t", "torch.load\\", "torch.load \\")
@@ -51,14 +51,14 @@ _WHOLE = "`torch.load` without `weights_only` raises since torch 2.6: the file h
 _LOOKS = frozenset(["len", "list", "set", "sorted", "print", "iter", "enumerate"])
 # Only tensors have these methods; other things have attributes of these names at most.
 _OF_TENSORS = frozenset(["size", "dim", "numel", "unsqueeze", "permute", "detach", "new_zeros", "new_ones"])
-_WEIGHT = pattern(r"\.(?:weight|bias)$")  # no checkpoint has these beside other things
+_WEIGHT = pattern(r"\.(?:weight|bias)$")  # no checkpoint has these next to other things
 # Calls that give the same each time.
 _STEADY = frozenset(["join", "joinpath", "format", "str", "Path", "abspath", "realpath", "expanduser"])
 _TAKES = frozenset(["get", "pop"])
 # Checkpoints keep settings as objects (`argparse.Namespace`, OmegaConf) under such keys.
 _OBJECT_KEY = pattern(r"(?i)arg|conf|cfg|\bopts?\b|options|hparam|hyper|vocab|token")
 _STATE_KEY = pattern(r"(?i)state|model|net|weight|param|optim|ema")
-# Beside objects as well as beside state dicts: where only these are read, nobody knows what else is there.
+# Stored with objects as well as with state dicts: if only these are read, the rest of the file is unknown.
 _NUMBER_KEY = pattern(r"(?i)epoch|step|iter|best|loss|acc")
 
 
@@ -84,11 +84,11 @@ class _Held(IntEnum):
     """What a use of what was loaded says about it."""
 
     OBJECTS = 0  # it may be anything
-    PLAIN = 1  # nothing that other things than plain containers lack
+    PLAIN = 1  # nothing that only plain containers have
     NUMBER = 2  # it has an entry that is a number
-    PART = 3  # it has an entry that is no weight
+    PART = 3  # it has an entry that is not a weight
     STATE = 4  # tensors by name
-    ENTRY = 5  # entries of it are tensors by name; who knows what the others are
+    ENTRY = 5  # entries of it are tensors by name; the other entries are unknown
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -133,7 +133,7 @@ class _Shared:
 
     def __init__(self, file: FileContext) -> None:
         self.file = file
-        self._entered: set[ast.AST] = set()  # functions that are asked what they make of what they are given
+        self._entered: set[ast.AST] = set()  # functions whose use of their arguments is being computed
         self._followed = 0
         self._bodies: dict[ast.AST, _Body] = {}
 
@@ -149,7 +149,7 @@ class _Shared:
 
     @contextmanager
     def entering(self, node: ast.AST) -> Iterator[bool]:
-        """Ask a function (or the module); false where it is asked already, or too many were asked."""
+        """Enter a function (or the module); false if it is entered already, or if too many are."""
         if node in self._entered or self._followed == _MOST_FOLLOWED:
             yield False
             return
@@ -305,7 +305,8 @@ class _Shared:
         return self.saved.plainly if may_write(self._data) else {}
 
     def is_plain(self, name: str | None) -> bool:
-        """Whether files of a name are written here or beside this file, and all of them plain."""
+        """Whether files of a name are written by this file or by files of its directory, and all are
+        plain."""
         if name is None or self._plainly.get(name) is False:
             return False
         beside = self.file.saves_plainly(name)
@@ -480,7 +481,7 @@ class _Body:
         return isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
-        """Whether two places are in different branches of a statement, of which only one runs."""
+        """Whether two places are in different branches of a statement, only one of them runs."""
         above = {id(parent): branch for parent, branch in self._branches(one)}
         return any(above.get(id(parent), branch) != branch for parent, branch in self._branches(other))
 
@@ -518,7 +519,7 @@ class _Body:
         return tuple(self._flow.of(node) for node in names if isinstance(node, ast.Name))
 
     def _state_for(self, call: ast.Call) -> _Held:
-        """What is said by a call of `load_state_dict`: in rates of optimizers may be numbers of NumPy."""
+        """What a call of `load_state_dict` implies: rates of optimizers may be numbers of NumPy."""
         if self._keeps_objects(call):
             return _Held.OBJECTS
         return _Held.ENTRY if is_of_optimizer(call) and self._shared.sets_objects else _Held.STATE
@@ -534,7 +535,7 @@ class _Body:
         return any(self._shared.keeps_objects(*made) for value in values if (made := _made(value)))
 
     def _class_of_self(self, name: ast.Name) -> str | None:
-        """The class of which a name is the object, in one of its methods."""
+        """The class whose object a name is, in one of its methods."""
         node = self._node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.decorator_list:
             return None
@@ -542,7 +543,7 @@ class _Body:
         first = next((each.arg for each in [*node.args.posonlyargs, *node.args.args]), None)
         return around.name if isinstance(around, ast.ClassDef) and name.id == first else None
 
-    # ---- what becomes of it ---------------------------------------------------------------------------
+    # ---- the uses of a result ---------------------------------------------------------------------------
 
     def _held(self, node: ast.expr) -> _Held:
         """What the use of a whole file says about it."""
@@ -684,7 +685,7 @@ class _Body:
         return self._shared.body(function).given(name, lambda: self._held(call))
 
     def _filled(self, name: ast.Name) -> _Held:
-        """What is said of the values that a variable gets as entries: tensors, where it is a state dict."""
+        """What is known of the values that a variable gets as entries: tensors, if it is a state dict."""
         seen = self._flow.of(name)
         given = any(
             self._flow.of(read) & seen and (self._is_loaded(read) or self._updates(read))
@@ -716,7 +717,7 @@ class _Body:
         return isinstance(parent, ast.Call) and node is not parent.func and _loads_state(parent)
 
     def _copied(self, node: ast.expr) -> _Held:
-        """What becomes of the entries in a comprehension: `{k[7:]: v for k, v in state.items()}`.
+        """The entries after a comprehension: `{k[7:]: v for k, v in state.items()}`.
 
         Or in a loop: `for k, v in state.items(): new[k[7:]] = v`.
         """

@@ -286,6 +286,6 @@ def _is_harmless(call: ast.Call) -> bool:
     root = call.func
     while isinstance(root, (ast.Attribute, ast.Call, ast.Subscript)):
         if isinstance(root, ast.Attribute) and root.attr == "data":
-            return True  # what is computed from a tensor's data is no part of a graph
+            return True  # what is computed from a tensor's data is not part of a graph
         root = root.func if isinstance(root, ast.Call) else root.value
     return isinstance(root, ast.Name) and root.id in _MODULES

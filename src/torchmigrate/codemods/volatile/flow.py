@@ -2,11 +2,11 @@
 
 Made for the old `Variable(x, volatile=True)`: whatever was computed from it recorded no gradients. The walk
 follows names through assignments, branches and loops, and stops where a value leaves autograd: at `.data`,
-`.item()`, `.size()` and their like. What only picks or moves (`x[0]`, `x.cuda()`, `zip(xs, ys)`) computes
+`.item()`, `.size()` and similar names. What only picks or moves (`x[0]`, `x.cuda()`, `zip(xs, ys)`) computes
 nothing that could be recorded: its result needs no gradient if the object does not.
 
-Of its own beside `semantics.flow.reaching`, which says what one read may see: here every statement is asked
-what of several sources reaches it, in containers too.
+Separate from `semantics.flow.reaching`, which tells what one read may see: this module computes for every
+statement which of several sources reach it, in containers too.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Flow:
 
     computed: the statements that compute with what comes from a source, by id(): their place and the sources.
     made: the statements that hold a source.
-    leaves: what happens to a value that nobody can follow, with the line and the sources.
+    leaves: what happens to a value that cannot be followed, with the line and the sources.
     ended: the marks that do end one, by id().
     beside: what else the statements with several values compute, by id().
-    joined: the sources of which the first thing computed has an argument from elsewhere as well.
+    joined: the sources whose first computed result has an argument from elsewhere as well.
     """
 
     def __init__(
@@ -294,7 +294,7 @@ class Flow:
             held = f"{function.value.id}."  # a method may compute with what its object holds
             owner = owner.union(*(labels for key, labels in state.items() if key.startswith(held)))
         if isinstance(function, ast.Attribute):
-            # Of `x.data`, the owner is plain; that of `x.size` is not, and its call is.
+            # The owner of `x.data` is plain; the owner of `x.size` is not, but its call is.
             if owner and function.attr == "backward":
                 self._leave(BACKWARD, node, owner)
                 return NONE

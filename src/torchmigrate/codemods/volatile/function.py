@@ -28,7 +28,7 @@ from torchmigrate.semantics.flow.mentions import Spot
 from torchmigrate.semantics.model import Scope, Use
 from torchmigrate.source.trees import children, walk
 
-_MOST = 6  # blocks in a function, of which it is easier to say that it needs no gradients as a whole
+_MOST = 6  # blocks in a function, from which on the whole function is marked to need no gradients
 # Lines under one `with`: indenting more of them hides what changes, and a decorator says the same.
 _LONGEST = 40
 _NO_GRAD = frozenset(["torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"])
@@ -111,7 +111,7 @@ class Part:
     def idle(self) -> Labels:
         """The sources that had no effect: `backward()` of something volatile raised.
 
-        That is so of targets, say, of which a loss takes the data. What is computed from a source alone
+        This is true of targets, for example, if a loss takes their data. What is computed from a source alone
         recorded nothing, and such a source is not idle.
         """
         labels = self.flow.leaves.get(BACKWARD, (0, NONE))[1] & self.flow.joined
@@ -128,7 +128,7 @@ class Part:
         return NONE.union(*(labels for _, labels in self.flow.computed.values()))
 
     def check_kept(self) -> None:
-        """Make sure that no variable leaves the function in a way that nobody can follow.
+        """Make sure that no variable leaves the function in a way that cannot be followed.
 
         What is returned is left to the callers.
 
@@ -177,9 +177,10 @@ class Part:
     # ---- what goes ------------------------------------------------------------------------------------
 
     def _unwrap(self, found: Sequence[Extent]) -> dict[ast.Call, ast.expr]:
-        """What stays of the wrappers, by call; those that only stood beside a volatile one go with it.
+        """What stays of the wrappers, by call; those that only accompanied a volatile one are removed with
+        it.
 
-        Statements of which `x = x` would stay go into `gone`.
+        Statements that would become `x = x` go into `gone`.
         """
         wrappers = [site for site in self.sites if site.call is not None and site.data is not None]
         kept: dict[ast.Call, ast.expr] = {}
@@ -210,7 +211,7 @@ class Part:
             yield [statement for statement in block if id(statement) in self.gone], block
 
     def _drop(self, rewriting: Rewriting) -> None:
-        """Take away the statements that are gone; a block keeps a `pass`."""
+        """Remove the statements in `gone`; a block keeps a `pass`."""
         for going, block in self._going():
             for statement in going:
                 if len(going) == len(block) and statement is going[0] and block is not self.body:

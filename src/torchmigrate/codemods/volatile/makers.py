@@ -54,10 +54,10 @@ def never(value: ast.expr | None, part: Part) -> bool:
 def argument_for(
     call: ast.Call, function: Function, parameter: str | None
 ) -> tuple[ast.expr | ast.keyword | None, ast.expr | None]:
-    """What is given for a parameter: the argument, and its value or that of the default.
+    """What is given for a parameter: the argument, and its value or the value of the default.
 
     Raises:
-        Unclear: nobody knows.
+        Unclear: it is not known.
     """
     if parameter is None:
         return None, None

@@ -56,7 +56,7 @@ class Group(Struct, eq=False):
 
 
 class Plan:
-    """What becomes of all volatile variables of a file."""
+    """The rewriting of all volatile variables of a file."""
 
     def __init__(self, hits: Sequence[RuleMatch], file: FileContext) -> None:
         self._file = file
@@ -290,7 +290,7 @@ class Plan:
         return file.fixes.fix(rule, title, level, reasons, edits, releases)
 
     def _dropped(self, group: Group) -> list[Part]:
-        """The functions of which the parameter says nothing any more, once all is rewritten."""
+        """The functions whose parameter has no effect once all is rewritten."""
         found = [part for part in group.parts if self._parameters.get(id(part)) is not None]
         makers = {id(handing.call): handing.maker for handing in group.handings}
         while True:

@@ -72,7 +72,7 @@ def site_of_call(hit: RuleMatch, scope: Scope, source: Source) -> Site:
     data, value = _arguments(use.call, line)
     if has_comment(source, use.call):
         raise Unclear(f"{line}: the fix would remove a comment")
-    assert value is not None, "calls without it are no hits"
+    assert value is not None, "calls without it are not hits"
     if isinstance(value, ast.Attribute) and value.attr == "volatile":
         return Site(use.statement, use.block, use.call, data, None, None, frozenset(), value, follows=True)
     flag, names = flag_of(value, scope, line)

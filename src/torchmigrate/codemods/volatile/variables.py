@@ -52,7 +52,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _sets_volatile(names: SemanticModel) -> bool:
-    """Whether something is said to be volatile, by that name."""
+    """Whether the file sets something named `volatile`."""
     return (
         any(item.arg == "volatile" for item in names.nodes(ast.keyword))
         or any(

@@ -41,7 +41,7 @@ class AbsentNames:
         self._said: set[tuple[int, str]] = set()  # from-imports that were reported: one finding each
 
     def look(self, use: Use, name: str) -> Finding | None:
-        """What is to be said about a name; None where it is there, or that is said elsewhere."""
+        """Return the finding for a missing name, or None if it exists or another rule reports it."""
         base = base_of(use, name)
         if len(name) <= len(base):
             return None  # `f = torch.ger` is looked at, or an import: what it binds follows
@@ -72,7 +72,7 @@ class AbsentNames:
         return self._unknown(use, name, prefix, base)
 
     def _is_elsewhere(self, use: Use, prefix: str, base: str) -> bool:
-        """Whether what is missing is said at an import, or not at all since the file puts it there."""
+        """Whether a missing name is reported at an import, or not at all because the file defines it."""
         if len(prefix) <= len(base) or self.surrounding.may_create(use):
             return True
         if self.surrounding.patches(prefix) and config_module(self.api, prefix) is None:

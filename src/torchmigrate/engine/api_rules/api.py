@@ -36,7 +36,8 @@ class Point:
         return Status.UNKNOWN if surface is None else surface.status(name, self.version(name))
 
     def exists(self, name: str) -> bool | None:
-        """Whether a name exists, or a parameter as in `HasName`, `torch.load(mmap)`; None: nobody knows."""
+        """Whether a name exists, or a parameter as in `HasName`, `torch.load(mmap)`; None: it is not
+        known."""
         function, _, parameter = name.removesuffix(")").partition("(")
         if parameter:
             known = self.signatures(function)
@@ -107,16 +108,16 @@ class Api:
         self.floor = None if floor is None else Point(floor, versions if versions.minimum else None)
 
     def gone_since(self, name: str) -> Version | None:
-        """The release since which a name is gone at the target; None: it was never there before."""
+        """The release that removed a name that the target lacks; None: it never existed before."""
         surface = surface_of(name)
         target = self.target.version(name)
         ends = [end for _, end in surface.spans(name) if end is not None] if surface else []
         return max((end for end in ends if end <= target), default=None)
 
     def there_since(self, name: str) -> Version | None:
-        """The first release after the floor that has a name; None: none has it, or nobody knows.
+        """The first release after the floor that has a name; None: none has it, or it is not known.
 
-        Where the data of a name begin, they say nothing of the releases before.
+        Where the data of a name begin, the releases before are unknown.
         """
         surface = surface_of(name)
         if surface is None or self.floor is None:

@@ -43,7 +43,8 @@ class Functions:
         return self._found[name]
 
     def deprecated(self, name: str) -> Entry | None:
-        """What a name is of which all, or a parameter, is deprecated at the target; None for any other."""
+        """The entry of a name that is deprecated at the target, or has a deprecated parameter; None for any
+        other."""
         if name not in self._deprecated:
             entry = self.api.target.entry(name)
             said = entry is not None and (entry.deprecated is not None or entry.parameters)
@@ -78,7 +79,7 @@ class Arguments:
         self.surrounding = surrounding
 
     def look(self, use: Use, name: str) -> Iterator[Finding]:
-        """What is to be said about the arguments of a call of `name`, which exists at the target."""
+        """The findings for the arguments of a call of `name`, which exists at the target."""
         call = use.call
         if call is None or use.in_string or use.in_fstring:
             return
@@ -251,7 +252,7 @@ class Arguments:
 
 
 def _evidence(value: ast.expr, move: Move) -> int:
-    """For which parameter an argument seems to be: 1 the old one, -1 the new one, 0 nobody can tell."""
+    """For which parameter an argument seems to be: 1 the old one, -1 the new one, 0 unknown."""
     word = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
     if word in (move.old.name, move.new.name):
         return 1 if word == move.old.name else -1

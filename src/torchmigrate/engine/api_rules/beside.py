@@ -1,4 +1,4 @@
-"""Files that are beside the code of a project: they need not run on its minimum."""
+"""Files next to the packages of a project: they need not run on its minimum."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_directory_beside(given: Path, directory: Path, root: Path) -> bool:
 
 
 def _is_beside_packages(directory: Path, root: Path) -> bool:
-    """Whether a directory is beside the packages of its project, such as `recipes/` or `scripts/`.
+    """Whether a directory is next to the packages of its project, such as `recipes/` or `scripts/`.
 
     What `pip` installs are packages, and what stands at the root or below one of `_HOLD_PACKAGES`, such as
     `src`; the minimum of a project is for those who install it.

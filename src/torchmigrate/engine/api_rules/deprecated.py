@@ -54,7 +54,7 @@ class DeprecatedNames:
         self.surrounding = surrounding
 
     def look(self, use: Use, name: str) -> Iterator[Finding]:
-        """What is to be said about a name that exists at the target, and about the arguments of its call."""
+        """The findings for a name that exists at the target, and for the arguments of its call."""
         module = _imported_from(use)
         for called in (name,) if module is None else (module, name):
             entry = self.functions.deprecated(called)
@@ -144,7 +144,7 @@ def _is_said_before(use: Use) -> bool:
 
 
 def _is_asked_for(use: Use) -> bool:
-    """`getattr(torch, "old", None)`: whoever asks so knows that it may be gone."""
+    """`getattr(torch, "old", None)`: such code expects that the name may be missing."""
     return use.via is Via.GETATTR and use.call is None and len(getattr(use.node, "args", ())) > 2
 
 
@@ -258,7 +258,7 @@ def replacement(api: Api, name: str, entry: Entry) -> str | None:
 
 
 def _found(api: Api, surface: Surface, word: str, name: str) -> str | None:
-    """The name that a word stands for in what is said about another name."""
+    """The name that a word means in the deprecation message of another name."""
     version = api.target.version(name)
     at = surface.definition(name, version) or name
     owners = [owner for owner in (name.rpartition(".")[0], at.rpartition(".")[0]) if owner]

@@ -26,7 +26,7 @@ class Move(Struct, frozen=True):
 
 
 class Function:
-    """A function, or a class as what makes its objects, of which all signatures at the target are known.
+    """A function, or a class as what makes its objects, whose signatures at the target are all known.
 
     now: these. keywords: every name in them; takes_any: `**kwargs` is one of them. most: how many arguments
     without a keyword it takes, None: any number.
@@ -59,7 +59,7 @@ class Function:
 
     @cached_property
     def _certain(self) -> tuple[tuple[Version, Signatures], ...]:
-        """The history of which names and order of the parameters are certain."""
+        """The part of the history in which names and order of the parameters are certain."""
         first = _CERTAIN_SINCE.get(self._surface.library, (0,))
         return tuple(item for item in self.history if item[0] >= first)
 
@@ -83,7 +83,7 @@ class Function:
         return _last(self._certain, lambda one: one.variadic is None and len(one.positional) >= count)
 
     def added(self, keyword: str) -> Version | None:
-        """The first of the releases that take a keyword; None: nobody knows.
+        """The first of the releases that take a keyword; None: it is not known.
 
         It is not known where the first one of all, or the first one with stubs, is among them: the docstrings
         from before leave forms out. Nor where a release between lacks it: then its stub does.

@@ -1,4 +1,4 @@
-"""Whether an argument is given in a way of which a function warns."""
+"""Whether an argument is given in a way that a function warns about."""
 
 from __future__ import annotations
 

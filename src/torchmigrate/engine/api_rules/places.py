@@ -1,4 +1,4 @@
-"""Which uses count, what of them is said elsewhere, and where a finding about them points."""
+"""Which uses count, which are reported elsewhere, and where a finding about them points."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def name_of(use: Use) -> str | None:
 
 
 def calls_constructor(use: Use) -> bool:
-    """Whether a use is `super().__init__`, or that of another object."""
+    """Whether a use is `super().__init__`, or `__init__` of another object."""
     return use.method and use.attribute_path == INIT
 
 
@@ -77,7 +77,7 @@ class Surrounding:
 
     @cached_property
     def imported(self) -> frozenset[str]:
-        """The modules of every `import a.b.c`: what they lack is said there."""
+        """The modules of every `import a.b.c`: names that they lack are reported there."""
         return frozenset(
             binding.module
             for binding in self.names.bindings
@@ -133,7 +133,7 @@ class Surrounding:
         )
 
     def is_chosen(self, use: Use) -> bool:
-        """Whether a flag of which nothing is known picks this place and not another.
+        """Whether an unknown flag picks this place and not another.
 
         `if self.fused: new() else: old()`: such a flag mostly says what the installed release has.
         """

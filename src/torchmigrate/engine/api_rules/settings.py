@@ -39,7 +39,7 @@ TAKE_SETTINGS = {
     "torch._inductor.aoti_compile_and_package": "inductor_configs",
     "torch._export.aot_compile": "options",
 }
-_OF_COMPILE = ("guard_filter_fn", "use_aoti")  # options that are no settings
+_OF_COMPILE = ("guard_filter_fn", "use_aoti")  # options that are not settings
 _SETTERS = ("setattr", "delattr", "object")  # also of `monkeypatch`; `mock.patch.object`
 _ERRORS = Missing(NAME_ERRORS.named | {"KeyError"}, NAME_ERRORS.broad | {"RuntimeError"})
 
@@ -68,7 +68,7 @@ class Settings:
         self.surrounding = surrounding
 
     def look(self, use: Use, name: str) -> Iterator[Finding]:
-        """What is to be said about the settings that are changed by way of a use."""
+        """The findings for the settings that are changed through a use."""
         for setting, node in self._touched(use, name):
             found = self._about(use, setting, node)
             if found is not None:

@@ -1,4 +1,4 @@
-"""How the result of a call is used, and what becomes of that where the new call returns something else."""
+"""How the result of a call is used, and how its uses change if the new call returns something else."""
 
 from __future__ import annotations
 

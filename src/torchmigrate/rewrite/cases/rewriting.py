@@ -39,7 +39,7 @@ def rewrite(rule: Rule, symbol_vars: Mapping[str, str], place: MatchContext, mat
     Args:
         rule: one that applies to the use.
         symbol_vars: what `$new` and the other variables of the symbol stand for in the rule's templates.
-        place: the use; its `spell` is asked only for the case that is taken.
+        place: the use; its `spell` is called only for the case that is taken.
         match: what `matches` said.
     """
     if not _may_change(place):
@@ -175,7 +175,7 @@ class _Rewriting:
         assert isinstance(use.node, ast.Attribute), "checked before"
         cls, _, name = new.rpartition(".")
         if cls != self.match.symbol.rpartition(".")[0]:
-            raise DoesNotFit("the new name is no method of the same class")
+            raise DoesNotFit("the new name is not a method of the same class")
         start = use.end - len(use.node.attr)
         if self.place.source.text[start : use.end] != use.node.attr:
             raise CannotFix("the name is written in another way")

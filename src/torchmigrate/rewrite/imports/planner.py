@@ -1,4 +1,4 @@
-"""The import planner: how a name is written at a place, and what becomes of the imports of the file."""
+"""The import planner: how a name is written at a place, and how the imports of the file change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Home(Struct, frozen=True):
 
     scope: Scope
     block: list[ast.stmt]
-    anchor: ast.stmt | None  # None: the block is the module's, and the place is to be found
+    anchor: ast.stmt | None  # None: the block is the module's, and the place is not chosen yet
 
 
 class _Head(Struct, frozen=True):
@@ -331,7 +331,7 @@ class ImportPlanner:
     def releases(self, use: Use) -> tuple[DroppedUse, ...]:
         """The import bindings that a use no longer needs once it is written without them.
 
-        They are several where a file imports the same thing twice.
+        They are several where a file imports one name twice.
         """
         bindings = use.origins if use.binding is None else (use.binding,)
         alike = len({binding.target for binding in bindings}) == 1
@@ -351,9 +351,9 @@ class ImportPlanner:
         return offset if offset in places else use.start
 
     def removals(self, releases: Iterable[DroppedUse]) -> tuple[Edit, ...]:
-        """Edits that delete the imports of which no use is left.
+        """Edits that delete the imports without a use left.
 
-        A release without places is for a binding that has no uses any more.
+        A release without places is for a binding that no longer has uses.
         """
         return removals(self.names, self.source, self.scopes, releases)
 

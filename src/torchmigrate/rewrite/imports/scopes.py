@@ -190,7 +190,7 @@ class ImportScopes:
         """Whether binding `name` to `target` in `scope` changes nothing, and is seen at all of `uses`.
 
         Args:
-            uses: offsets of the places where the name is to be written.
+            uses: offsets of the places where the name will be written.
             ignore: an import binding that the new one replaces.
         """
         if name in self.declared or name in BUILTINS:

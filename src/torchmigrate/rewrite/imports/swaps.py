@@ -118,7 +118,7 @@ class Swaps:
         edits, lossy = done
         return [item if item is not None else Swap(edits, next(locals_), lossy) for item in results]
 
-    # ---- what is to be bound -------------------------------------------------------------------------
+    # ---- the names to bind -------------------------------------------------------------------------
 
     def _plan(self, binding: Binding, new: str, keep_name: bool) -> _Move | Swap | Refusal:
         alias, statement = binding.node, binding.statement
@@ -165,7 +165,7 @@ class Swaps:
     def _local(
         self, binding: Binding, alias: ast.alias, name: str, new: str, keep_name: bool
     ) -> tuple[str, bool]:
-        """The local name, and whether an earlier import of the block binds it to the same thing already."""
+        """The local name, and whether an earlier import of the block already binds it to the same object."""
         old = binding.name
         fixed = (
             keep_name
@@ -184,7 +184,7 @@ class Swaps:
         return local, self._held(binding, local, new)
 
     def _all_seen(self, binding: Binding) -> bool:
-        """Whether no string or comment has the name of a binding but those of which the uses are known."""
+        """Whether no string or comment has the name of a binding but those whose uses are known."""
         start, end = start_of(self.source, binding.statement), end_of(self.source, binding.statement)
         known = frozenset(binding.uses)
         return all(

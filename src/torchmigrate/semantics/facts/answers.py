@@ -24,7 +24,7 @@ class Answers(Generic[Key, Answer]):
             known, so it must depend on nothing else that changes, and where it needs many it should ask for
             all at once: `False not in [...]`, not `all(...)`. A method of the object that holds this one.
         unknown: the answer for what depends on nothing but itself. Others may turn it into something else,
-            but not back: then what is answered does not depend on what was asked first.
+            but not back: then answers do not depend on the order of the questions.
     """
 
     def __init__(self, work_out: Callable[[Key], Answer], unknown: Answer) -> None:

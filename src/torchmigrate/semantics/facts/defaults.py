@@ -23,7 +23,7 @@ class Defaults:
     def is_given_to_getattr(self, use: Use, exists: Callable[[str], bool]) -> bool:
         """Whether a use is the default of `getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)`.
 
-        exists: whether a name, the one that is asked for, is there at the target.
+        exists: whether a name exists at the target; called with the name that `getattr` reads.
         """
         call = self.around.parent(use.node, use.statement)
         if not isinstance(call, ast.Call) or len(call.args) != 3 or call.args[2] is not use.node:
@@ -40,7 +40,8 @@ class Defaults:
         )
 
     def _named(self, node: ast.expr) -> str | None:
-        """The library name that an expression surely is; also that of a whole library, which is no use."""
+        """The library name that an expression surely is; also the name of a whole library, which is not a
+        use."""
         value = self.around.names.values.get(id(node), ())
         only = value[0] if len(value) == 1 else None
         return only.name if isinstance(only, QualifiedName) and only.sure else None
@@ -84,7 +85,7 @@ class Defaults:
         index = bisect_left(places, line, key=lambda number: use.block[number].lineno)
         while index < len(places) and use.block[places[index]] is not use.statement:
             if use.block[places[index]].lineno != line:
-                return False  # it is no statement of the block: an `elif`
+                return False  # it is not a statement of the block: an `elif`
             index += 1
         node = use.block[places[index + 1]] if index + 1 < len(places) else None
         if not isinstance(node, (ast.If, ast.Try)) or (

@@ -88,7 +88,7 @@ def _nesting(node: ast.expr) -> int | None:
 
 
 def sizes_given(node: ast.Call) -> int | None:
-    """How many sizes are given; a single argument that is no number may hold any number of them."""
+    """How many sizes are given; a single argument that is not a number may hold any number of them."""
     sizes = node.args
     if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
         sizes = sizes[0].elts

@@ -1,4 +1,4 @@
-"""What kind of value an expression surely is: a tensor and of which dtype, or a number.
+"""What kind of value an expression surely is: a tensor and its dtype, or a number.
 
 The resolver says what is a tensor. The dtype is read from where the tensor is made: by a cast, a factory, a
 comparison, or a name that is bound to nothing but tensors of one dtype.

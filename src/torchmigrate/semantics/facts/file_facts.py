@@ -10,7 +10,7 @@ from torchmigrate.source.trees import children, walk
 
 
 class NotConstant:
-    """The answer where an expression is no literal."""
+    """The answer for an expression that is not a literal."""
 
     def __repr__(self) -> str:
         return "NOT_CONSTANT"

@@ -37,7 +37,7 @@ class Function(Struct, eq=False):
 
     @property
     def parameters(self) -> list[str]:
-        """The names of positional parameters, without that of the object."""
+        """The names of positional parameters, without the object (`self` or `cls`)."""
         if isinstance(self.node, ast.Module):
             return []
         names = [item.arg for item in (*self.node.args.posonlyargs, *self.node.args.args)]
@@ -260,7 +260,7 @@ class Functions:
 
 
 def key_of(node: ast.expr | None) -> str | None:
-    """`model`, `self.model` or `models[0]` as text; None for all that is no plain name of an object."""
+    """`model`, `self.model` or `models[0]` as text; None for anything but a plain name of an object."""
     here = node
     while isinstance(here, ast.Attribute) or (
         isinstance(here, ast.Subscript) and isinstance(here.slice, ast.Constant)

@@ -59,7 +59,7 @@ class Mention(Struct, frozen=True, eq=False):
     """A place where a variable is read.
 
     loops: id() of the loops and comprehensions of its own function around it. nested: inside a function or
-    class that is defined in the scope, so that nobody knows when it runs.
+    class that is defined in the scope, so that it is unknown when it runs.
     """
 
     node: ast.Name

@@ -19,12 +19,12 @@ from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, Sema
 from torchmigrate.source.trees import children, walk
 
 Place = tuple[int, int]  # line and column, as in the syntax tree
-# A test, whether it holds on the side that was asked about, and from where to where the other side goes.
+# A test, whether it holds on the side of the use, and from where to where the other side goes.
 Side = tuple[ast.expr, bool, list[tuple[Place, Place]]]
 _FAR = 200  # nodes between a use and the choice that it stands in
 _MOST = 20  # uses on the other side that are looked at
 _DEEPEST = 5  # parts of a test in each other
-# Modules of which the resolver knows more than an author of a test for releases would ask.
+# Modules that the resolver knows so well that no test of them counts as a choice between releases.
 _KNOWN_ROOTS = LIBRARY_ROOTS | sys.stdlib_module_names
 # Tests of where tensors are, or whether something is given, are about no release.
 _DEVICES = pattern(r"cuda|gpu|cpu|device|mps|xpu|npu|tpu|xla", re.IGNORECASE)
@@ -135,7 +135,7 @@ class Choices:
     # ---- tests -----------------------------------------------------------------------------------------
 
     def _is_choice(self, test: ast.expr, side: bool, old: frozenset[str], other: Use, use: Use) -> bool:
-        """Whether a test may tell releases apart, and is none of which more is known."""
+        """Whether a test may tell releases apart, and is not one that the guards understand."""
         new = {name.rpartition(".")[2] for name in other.candidates}
         if side or not isinstance(test, ast.BoolOp):
             asked = _asked(test)
@@ -254,7 +254,7 @@ def _same(use: Use, objects: set[str], other: Use) -> bool:
 
 
 def _left_before(node: ast.stmt, block: list[ast.stmt]) -> Iterator[Side]:
-    """The choices before a statement in its block of which one side leaves, the nearest first."""
+    """The choices before a statement in its block whose one side leaves the block, the nearest first."""
     at = bisect_left(block, (node.lineno, node.col_offset), key=lambda item: (item.lineno, item.col_offset))
     for earlier in reversed(block[max(0, at - _MOST) : at]):
         while isinstance(earlier, ast.If):

@@ -271,8 +271,8 @@ def is_handled(
 
     target: the release of a library that is aimed at, (2, 6) for any 2.6.x, None where it is not known.
     old, new: qualified names of what is used and of what replaces it (modules stand for their members).
-    exists: whether a name, as in `HasName`, exists at the target, for those of which the guards know nothing.
-    arguments: where only the arguments of a call of `old` are outdated.
+    exists: whether a name, as in `HasName`, exists at the target, for those that the guards know nothing
+    about. arguments: where only the arguments of a call of `old` are outdated.
     """
     if guards.formula is None and guards.attempt is None and guards.outer is None:
         return False
@@ -386,7 +386,7 @@ def _lookup(
 
 
 class Arguments(Struct, frozen=True):
-    """What a use is about of which only the arguments are outdated.
+    """A use whose arguments alone are outdated.
 
     functions: its qualified names. given: the keywords of the call. outdated: the parameters that are old or
     new, so that a call of the same function on the other side of a `try` which gives others of them is what

@@ -38,12 +38,12 @@ _DEEPEST = 3
 _BEFORE = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 _ANSWERS = (ast.Return, ast.If, ast.Try)
 _CHECKS = pattern("version|torch|compat|require|support|check|verify", re.IGNORECASE)
-# What a test may be of which something is known.
+# The kinds of tests that are understood.
 _TESTS = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.NamedExpr)
 
 
 class Given:
-    """What a parameter is given, or its default: the value is asked for when it is first needed.
+    """The argument for a parameter, or its default; its value is computed when it is first needed.
 
     evaluate: what expressions mean where it is written.
     """
@@ -213,7 +213,7 @@ class _Body:
         """What a block returns; None where its end is reached."""
         for number, node in enumerate(block):
             if _is_silent(node) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
-                continue  # what it logs is no answer
+                continue  # what it logs is not an answer
             if isinstance(node, ast.Return):
                 return FALSE if node.value is None else self.parse(node.value, self.inside)
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -295,7 +295,7 @@ class _Body:
 
     def _choice(self, node: ast.If, after: list[ast.stmt]) -> Formula | None:
         if isinstance(node.body[-1], ast.Raise) and len(node.body) == 1:
-            return self.says([*node.orelse, *after])  # whoever gets an answer comes past it
+            return self.says([*node.orelse, *after])  # a call that returns has passed this test
         test = self.parse(node.test, self.inside)
         before = self.inside.held
         sides = []

@@ -66,7 +66,7 @@ def _compared_part(part: str, kind: str, op: str) -> str | None:
 
 
 def helper_call(node: ast.Call, evaluate: Evaluate) -> Formula:
-    """A function of which only the name tells what it does."""
+    """A function that is understood by its name alone."""
     name = unknown_name(node.func, evaluate)
     if name is None or any(keyword.arg is None for keyword in node.keywords):
         return UNKNOWN

@@ -1,7 +1,7 @@
 """Decorators that decide whether what they mark runs: `@pytest.mark.skipif(...)`, `@implement_for(...)`.
 
-Those of pytest and unittest hold a test. Of others the name tells what they do, as that of helper functions
-does: `@require_torch_min_version("2.0")`, `@RunIf(min_torch="2.0")`, `@skip_if_torch_lt("2.0")`.
+Those of pytest and unittest hold a test. Others are understood by their names, as helper functions are:
+`@require_torch_min_version("2.0")`, `@RunIf(min_torch="2.0")`, `@skip_if_torch_lt("2.0")`.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _own(
 
 
 def _named(function: ast.expr, call: ast.Call | None, evaluate: Evaluate) -> Formula:
-    """A decorator of which only the name tells what it does."""
+    """A decorator that is understood by its name alone."""
     name = unknown_name(function, evaluate)
     if name is None:
         return UNKNOWN

@@ -1,9 +1,9 @@
 """What names like `TORCH_GE_1_8` and `is_torch_min_version("1.8")` promise.
 
-Projects define such constants and helpers in one module and test them in all others, where only the name
-is to be seen. The patterns ask for the library's name and, for constants, digits that are set apart:
-`TORCH_GE_18` says nothing. A comparison in words may be missing: `TORCH_1_8` is what that release brought, so
-that later ones have it too. `IS_TORCH_1_8` says nothing (at least, or exactly?).
+Projects define such constants and helpers in one module and test them in all others, where only the name is
+visible. The patterns ask for the library's name and, for constants, digits that are set apart: `TORCH_GE_18`
+says nothing. A comparison in words may be missing: `TORCH_1_8` is what that release brought, so that later
+ones have it too. `IS_TORCH_1_8` says nothing (at least, or exactly?).
 """
 
 from __future__ import annotations

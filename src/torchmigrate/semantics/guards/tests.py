@@ -417,7 +417,7 @@ def _own_test(
 def demanded_by(node: ast.Call, evaluate: Evaluate) -> Formula:
     """What holds after a call, since the function of the project that is called raises otherwise.
 
-    `UNKNOWN` if nothing is known of it. Only that is told which holds on all later releases.
+    `UNKNOWN` if nothing is known of it. The formula has only conditions that hold on all later releases, too.
     """
     func = node.func
     if not isinstance(func, ast.Name) and not (
@@ -474,7 +474,7 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, evaluate: Evalua
 
 
 def _compared(left: ast.expr, sign: str, right: ast.expr, evaluate: Evaluate) -> Formula:
-    """`left` against `right`, one of which is a version that is written in the code."""
+    """`left` against `right`; one of them is a version that is written in the code."""
     written = literal(right, evaluate)
     if written:
         version = version_of(left, evaluate)

@@ -44,7 +44,7 @@ def _starts_with(target: Release, prefix: Release) -> bool | None:
 
 
 def _contains(target: Release, text: Release) -> bool | None:
-    """Whether "1.8" occurs in the target's version string, of which the end is not known."""
+    """Whether "1.8" occurs in the target's version string, whose end is not known."""
     starts = _starts_with(target, text)
     if starts is False and any(str(part).endswith(str(text[0])) for part in target[1:]):
         return None
@@ -92,7 +92,7 @@ def _full_signs(target: Release, version: Release) -> Signs:
 
 
 def _parts_signs(target: Release, version: Release, count: int) -> Signs:
-    """Compare as tuples, of which the target's has `count` parts, the last perhaps unknown."""
+    """Compare as tuples; the target's has `count` parts, the last perhaps unknown."""
     if count <= len(target):
         return _sign(target[:count], version)
     head, rest = version[: len(target)], version[len(target) :]

@@ -92,7 +92,7 @@ def version_of(node: ast.expr, evaluate: Evaluate) -> VersionOf | None:
 
 
 def unpack_version(node: ast.expr, evaluate: Evaluate, count: int) -> list[Value] | None:
-    """What the first `count` targets of `MAJOR, MINOR = <node>` become; None if it is no version.
+    """What the first `count` targets of `MAJOR, MINOR = <node>` become; None if it is not a version.
 
     For `major, minor, *rest = ...`, ask for the targets before the star.
     """

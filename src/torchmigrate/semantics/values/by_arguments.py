@@ -40,7 +40,7 @@ def _only(*keywords: str, empty: bool = False) -> _Test:
 
 
 def _one(args: list[ast.expr], keywords: set[str]) -> bool:
-    """One argument, which is no literal: `x.ger(y)`."""
+    """One argument, which is not a literal: `x.ger(y)`."""
     return len(args) == 1 and not keywords and not isinstance(args[0], (ast.Constant, ast.Starred))
 
 

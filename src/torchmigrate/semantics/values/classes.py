@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method", "setUpClass", "setup_class")
 # Those without which there is no object.
 MAKES_OBJECTS = ("__init__", "__new__", "__post_init__")
-_MOST = 64  # classes of the file that one inherits from, as far as they are asked
+_MOST = 64  # classes of the file that one inherits from, as far as they are searched
 # Bases that add no attributes of interest.
 _PLAIN = frozenset(["abc", "typing", "typing_extensions", "enum", "unittest", "object"])
 
@@ -47,7 +47,7 @@ class ClassInfo(Struct, eq=False):
     refused: what holds in its methods, since `setUp` skips otherwise.
     constructed: what holds where there is an object of it, since `__init__` or `__new__` raises otherwise.
     calls_base: those of its methods that call what they override.
-    above: the classes of the file that it inherits from, in the order in which they are asked. (Were the
+    above: the classes of the file that it inherits from, in the order in which they are searched. (Were the
         class itself one of them, only the garbage collector could free it, with its part of the tree.)
     far: there are more of them.
     """

@@ -1,4 +1,4 @@
-"""Names of attributes and methods that tell what an object is, of which nothing else is known."""
+"""Names of attributes and methods that tell what an otherwise unknown object is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torchmigrate.semantics.values.objects import FUNCTION, MODULE, OPTIMIZER, T
 
 EVENT = "torch.autograd.profiler_util.FunctionEventAvg"
 
-# Names that only objects of one class have: an object of which nothing is known is enough for "maybe".
+# Names that only objects of one class have: on an unknown object they are enough for "maybe".
 ONLY = dict.fromkeys(
     (
         "gesv",
@@ -76,7 +76,7 @@ TELLING = frozenset(
     transpose_ type_as unbind uniform_ unsqueeze unsqueeze_ view_as
     """.split()
 )
-# Classes of which calling an object is a use of `CLASS.__call__`.
+# Classes whose objects, when called, use `CLASS.__call__`.
 CALLED = frozenset(["torch.export.ExportedProgram"])
 # Names that exist on nothing else in common use: a "maybe" is enough to report them.
 DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
@@ -87,9 +87,9 @@ DISTINCTIVE_METHODS = frozenset(ONLY) | frozenset(
 OF_STAND_INS = frozenset("names has_names rename rename_ refine_names align_to align_as".split())
 # Methods by which what `storage()` gave is known for the storage of a tensor.
 OF_STORAGES = frozenset(["resize_", "data_ptr", "is_shared", "is_pinned", "share_memory_"])
-# Names that say something of an object of which nothing else is known.
+# Names that tell something about an otherwise unknown object.
 NAMED = OF_STORAGES.union(ONLY, GIVING, TELLING, by_arguments.NAMES)
-# Attributes that are often passed through (`x.grad.norm()`), and of which there is nothing to say.
+# Attributes that are often passed through (`x.grad.norm()`) and never reported.
 ORDINARY = frozenset("shape device dtype grad weight bias is_cuda requires_grad".split())
 # Names that lazy matrices have too, as those of gpytorch do, and those of algebra.
 LAZY = frozenset(["symeig"]) | by_arguments.NAMES

@@ -16,7 +16,7 @@ _NOTHING: tuple[Narrowed, Narrowed] = ({}, {})
 
 
 class Walk(Protocol):
-    """The part of the walk that is asked."""
+    """The part of the walk that narrowing needs."""
 
     @property
     def frame(self) -> Frame: ...

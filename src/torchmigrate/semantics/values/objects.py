@@ -22,7 +22,7 @@ TENSOR_CLASSES = frozenset(
 ) | {"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.autograd.Variable", "torch.nn.Buffer"}
 
 # What the classes of a package are, unless the table says otherwise. The table holds the release that it was
-# made from; this also holds for classes that are gone, or new.
+# made from; this also holds for classes that were removed, or are new.
 _PACKAGES = {
     "torch.nn": MODULE,
     "torch.nn.parallel": MODULE,
@@ -126,7 +126,7 @@ def inherited(name: str) -> tuple[str, ...]:
     """Under which other names the member `name` of a class is known: its bases', and older ones.
 
     `torch.optim.SGD.zero_grad` is `torch.optim.Optimizer.zero_grad`. What a class overrides with other
-    parameters is its own: `ReduceLROnPlateau.step` is no `LRScheduler.step`.
+    parameters is its own: `ReduceLROnPlateau.step` is not `LRScheduler.step`.
     """
     cls, _, member = name.rpartition(".")
     if not cls.rpartition(".")[2].lstrip("_")[:1].isupper():

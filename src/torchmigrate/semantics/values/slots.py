@@ -217,12 +217,12 @@ def unsure(value: Value, via: Via | None = None) -> Value:
 
 
 def stated(value: Value) -> Value:
-    """The same candidates, of which only an annotation says what they are."""
+    """The same candidates, marked as known from an annotation only."""
     return value if value is UNKNOWN else tuple(map(as_stated, value))
 
 
 def as_stated(item: Candidate) -> Candidate:
-    """A candidate of which only an annotation says what it is; one that is not sure stays so."""
+    """A candidate, marked as known from an annotation only; one that is not sure stays so."""
     if isinstance(item, Instance):
         return Instance(item.cls, False, item.local, item.gives, True) if item.sure else item
     if isinstance(item, QualifiedName):

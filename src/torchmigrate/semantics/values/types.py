@@ -201,7 +201,7 @@ def _tensor_method(method: str, sure: bool) -> Candidate:
 
 
 def _method(owner: str, method: str) -> Candidate:
-    """What a method of an object gives that is no tensor."""
+    """The result of a method of an object that is not a tensor."""
     if is_a(owner, MODULE):
         if method in ("parameters", "buffers"):
             return Instance(TENSORS)

@@ -116,7 +116,7 @@ def _is_dots(node: ast.expr) -> bool:
 
 
 def _items(values: list[Value], *, many: bool = False, keyed: bool = False) -> Value:
-    """A container of which something is known."""
+    """A container with known elements."""
     if all(value is UNKNOWN or value == UNKNOWN for value in values):
         return UNKNOWN
     return (Items(tuple(values), many, keyed),)

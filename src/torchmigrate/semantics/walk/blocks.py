@@ -186,7 +186,8 @@ class Blocks:
                 self._refuse(branch.body[-1], negate(both(otherwise, test)))
             self.tests.narrow(negative)
             guards = Guards(formula=opposite, outer=guards)
-            # Of long chains nobody asks what no branch says: that has as many parts as there are branches.
+            # In long chains the condition of "no branch" is unknown: it has as many parts as there are
+            # branches.
             otherwise = both(otherwise, opposite) if number < _MOST_BRANCHES else UNKNOWN_TEST
         last = chain[-1]
         after, ended = self._branch(last.orelse, guards, negate(alone)) if last.orelse else ({}, False)

@@ -133,7 +133,7 @@ class Chains:
         decorates: ast.AST | None,
         bindings: tuple[Binding, ...],
     ) -> Value:
-        """What the last attribute says, by its name, of an object of which nothing is known."""
+        """What the name of the last attribute tells about an unknown object."""
         last = attrs[0]
         if last in distinctive.ONLY or last in by_arguments.NAMES:
             self.members.record_only(node, last, role, call, decorates, bindings)

@@ -41,7 +41,7 @@ from torchmigrate.semantics.walk.tests import Tests
 
 _NONE: Value = (Const(None),)
 _OF_CLASS = frozenset(["staticmethod", "classmethod"])
-# Static methods of an autograd function of which the first parameter is the context.
+# Static methods of an autograd function whose first parameter is the context.
 _OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
 
 

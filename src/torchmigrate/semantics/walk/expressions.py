@@ -76,7 +76,7 @@ class Expressions:
         """What `node` may be; every name inside it is visited exactly once."""
         state = self.state
         kind = node.__class__
-        if kind is ast.Name:  # without a call for those of which nothing is known: most of all expressions
+        if kind is ast.Name:  # without a call for unknown names: most of all expressions
             name: str = node.id  # type: ignore[attr-defined]
             value, bindings = state.frame.env.get(name) or self.lookups.lookup(name)
             if value is not UNKNOWN:
@@ -238,7 +238,7 @@ class Expressions:
     def _imported_or_skipped(self, node: ast.Call) -> Value | None:
         """`torch = pytest.importorskip("torch")`: what the import gives, wherever anything runs after it.
 
-        So is `import_module("torch.fft")`, of which the name in the string is a use itself.
+        So is `import_module("torch.fft")`; the name in the string is a use itself.
         """
         first = node.args[0] if node.args else None
         module = first.value if isinstance(first, ast.Constant) else None

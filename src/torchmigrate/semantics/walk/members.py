@@ -72,7 +72,7 @@ class Members:
         decorates: ast.AST | None,
         bindings: tuple[Binding, ...],
     ) -> None:
-        """Record an attribute that only objects of one class have, of an object of which nothing is known."""
+        """Record an attribute that only objects of one class have, on an unknown object."""
         state = self.state
         if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
             return
@@ -191,7 +191,7 @@ class Members:
         return (tuple(out) if out != [OPAQUE] else UNKNOWN), names, sure, known
 
     def _is_unknown(self, value: Value, attr: str) -> bool:
-        """Whether an object may be of a class of which nothing is known, and have an attribute from there."""
+        """Whether an object may be of an unknown class, and have an attribute from there."""
         for item in value:
             if isinstance(item, Instance):
                 info = self.state.classes.get(item.local.node) if item.local is not None else None
@@ -280,7 +280,7 @@ def _raises(value: object, attr: str) -> bool:
 
 
 def _one_name(members: list[str]) -> tuple[tuple[str, ...], bool]:
-    """The name of a member that objects of several classes have: that of their common base."""
+    """The name of a member that objects of several classes have: the name in their common base."""
     names = tuple(dict.fromkeys(members))
     if len(names) == 1:
         return names, True

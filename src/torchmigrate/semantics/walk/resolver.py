@@ -2,7 +2,7 @@
 
 Statements are walked in the order in which they run; each name holds, at each place, the candidates that
 may have reached it. Function bodies are walked after the scope around them, and see everything that the
-outer names ever hold, since nobody knows when they are called.
+outer names ever hold, since it is unknown when they are called.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def resolve(
 def module_values(
     tree: ast.Module, source: SourceLike, *, roots: frozenset[str] = LIBRARY_ROOTS
 ) -> Callable[[ast.expr], Value]:
-    """What a name, or a simple expression, is at the end of a module, for whoever imports it.
+    """What a name, or a simple expression, is at the end of a module, for the files that import it.
 
     Raises:
         RecursionError: as `resolve` does.

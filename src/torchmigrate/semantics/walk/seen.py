@@ -1,4 +1,4 @@
-"""Chains of a file that was recorded: an object of which the text does not tell is what it was in every run.
+"""Chains of a file that was recorded: an object that the text does not describe is what it was in every run.
 
 A walk without evidence has nothing of this.
 """
@@ -81,7 +81,7 @@ class SeenChains(Chains):
 
 
 def _class_of(slots: Slots) -> str | None:
-    """The class of which an object was in every run, under its public name."""
+    """The class that an object had in every run, under its public name."""
     found: str | None = None
     for seen in slots.get(RECEIVER, ()):
         if seen.is_none:

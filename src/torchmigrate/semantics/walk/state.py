@@ -128,14 +128,14 @@ class State:
         self.seen: dict[int, tuple[Seen, ...]] = {}  # of expressions, where the file was recorded
         self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
         self.unknown_star = False
-        self.other_star = False  # of a module that is no library's
+        self.other_star = False  # of a module that belongs to no library
         self.imports_torch = False
         self.lookalikes = False  # the file imports a library whose tensors have torch's methods
         self.lazy = False  # or lazy matrices
         self.has_walrus = ":=" in source.text
         self.classes: dict[ast.AST, ClassInfo] = {}
         self.returned: dict[ast.AST, Value] = {}  # of functions that were walked: what their bodies return
-        self.returns: dict[ast.AST, Value] = {}  # of functions, as far as that was asked for
+        self.returns: dict[ast.AST, Value] = {}  # of functions, as far as it was computed
         self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
         self.queue: deque[Deferred] = deque()  # functions whose bodies are to be walked
         self.waiting: dict[ast.AST, Deferred] = {}  # those that have not been

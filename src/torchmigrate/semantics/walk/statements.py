@@ -69,7 +69,7 @@ _MAKES_OR_SETS_UP = frozenset((*SETUP, *MAKES_OBJECTS))
 
 
 def _results(node: ast.expr) -> set[ast.expr]:
-    """The expressions of which one is what an expression gives."""
+    """The expressions that `node` may evaluate to."""
     found: set[ast.expr] = set()
     waiting = [node]
     while waiting:
@@ -217,7 +217,8 @@ class Statements:
         )
 
     def _flag(self, value: bool) -> Value | None:
-        """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag of which."""
+        """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag for which of
+        them ran."""
         state = self.state
         if state.branch_test is not UNKNOWN_TEST:
             return (Flag(state.branch_test if value else negate(state.branch_test)),)

@@ -89,7 +89,7 @@ class Tests:
         state = self.state
         node, owner = state.frame.scope.node, state.frame.owner
         if isinstance(node, ast.Module) and state.block is node.body:
-            # What refuses new releases is said where it does.
+            # Tests that reject new releases are reported where they stand.
             bound = lower_bound(test)
             if bound is not TRUE and len(state.demanded) < _MOST_DEMANDS:
                 state.demanded.append(bound)
