@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec.structs import replace
 
 from torchmigrate.config.settings import ConfigError, Layer
+from torchmigrate.engine.results import FileResult
 from torchmigrate.files.paths import common_directory, forget, project_directory, repository_of
-from torchmigrate.findings import FileResult, in_order
 from torchmigrate.findings import Finding as Found
 from torchmigrate.findings import Fix as FoundFix
 from torchmigrate.findings import Problem as FoundProblem
+from torchmigrate.findings import in_order
 from torchmigrate.printing import printable
 from torchmigrate.report.console import Console
 from torchmigrate.report.reasons import help_of, message_of, reason_of

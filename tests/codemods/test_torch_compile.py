@@ -12,7 +12,8 @@ from harness.program import fixed as fixed_by
 from harness.program import run as run_on
 from harness.summary import HAS_TORCH
 
-from torchmigrate.findings import Applicability, FileResult, Finding
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Applicability, Finding
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 
 NET = """\

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.findings import FileResult, Problem
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Problem
 from torchmigrate.project import discover as discovering
 from torchmigrate.project.discover import discover
 from torchmigrate.rewrite.apply import write_atomic

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from harness.program import attempt, only, run
 
-from torchmigrate.findings import FileResult
+from torchmigrate.engine.results import FileResult
 from torchmigrate.source.text import Source
 
 

@@ -16,7 +16,7 @@ from torchmigrate.cli.commands.check import check
 from torchmigrate.cli.session import Session
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import FileResult
+from torchmigrate.engine.results import FileResult
 from torchmigrate.source.text import Source
 
 NAME = Path("example.py")

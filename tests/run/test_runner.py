@@ -18,7 +18,8 @@ from harness.catalogue import loaded_rules
 from harness.program import attempt, heed_interrupts
 
 import torchmigrate
-from torchmigrate.findings import FileResult, Finding, Problem, Severity
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Finding, Problem, Severity
 from torchmigrate.rewrite.fix_maker import FixMaker
 from torchmigrate.run import runner
 from torchmigrate.run.runner import default_jobs, run
@@ -218,7 +219,7 @@ def test_control_c_in_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
         "import os, sys, time\n"
         "from pathlib import Path\n"
-        "from torchmigrate.findings import FileResult\n"
+        "from torchmigrate.engine.results import FileResult\n"
         "from torchmigrate.run.runner import run\n"
         "def job(path):\n"
         "    time.sleep(0.1)\n"
@@ -282,7 +283,7 @@ def test_one_job_does_not_import_multiprocessing(tmp_path: Path) -> None:
     (path,) = files(tmp_path, "x")
     code = (
         "import sys; from pathlib import Path; from torchmigrate.run.runner import run; "
-        "from torchmigrate.findings import FileResult; "
+        "from torchmigrate.engine.results import FileResult; "
         f"list(run([Path({str(path)!r})], FileResult)); print('multiprocessing' in sys.modules)"
     )
     done = subprocess.run(

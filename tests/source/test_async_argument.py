@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness.program import FIX, attempt
 
-from torchmigrate.findings import FileResult
+from torchmigrate.engine.results import FileResult
 from torchmigrate.source.async_argument import async_arguments, mask
 
 BEFORE = """\

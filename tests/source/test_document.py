@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness.program import FIX_ALL, engine
 
-from torchmigrate.findings import FileResult
+from torchmigrate.engine.results import FileResult
 from torchmigrate.source.document import Document
 
 MARKDOWN = """\

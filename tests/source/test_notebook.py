@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from harness.program import FIX, FIX_ALL, engine
 
-from torchmigrate.findings import FileResult
+from torchmigrate.engine.results import FileResult
 from torchmigrate.source.magics import masked
 from torchmigrate.source.notebook import Notebook
 from torchmigrate.source.notebook_file import read_notebook

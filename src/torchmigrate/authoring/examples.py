@@ -24,7 +24,8 @@ from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import Applicability, FileResult, Finding
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Applicability, Finding
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.source.kinds import kind_of
 from torchmigrate.source.text import Source, SourceError

@@ -24,7 +24,8 @@ from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import Applicability, FileResult, Fix
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Applicability, Fix
 from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.source.fstrings import fit_old_python
 from torchmigrate.source.text import Source

@@ -21,10 +21,11 @@ from torchmigrate.cache.location import directory_for
 from torchmigrate.cache.records import Reader, record_of
 from torchmigrate.cache.store import Entry, Store
 from torchmigrate.cache.trust import UntrustedError, key_for
+from torchmigrate.engine.results import FileResult
 from torchmigrate.files.digests import digest_of
 from torchmigrate.files.paths import real_directory
 from torchmigrate.files.reading import NOTEBOOK, SOURCE, UnreadableError, read
-from torchmigrate.findings import FileResult, Trouble
+from torchmigrate.findings import Trouble
 from torchmigrate.project import listing
 from torchmigrate.project.discover import SettingsIn
 from torchmigrate.project.questions import TEXT, Asked, Plain, plain

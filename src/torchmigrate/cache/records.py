@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import astuple
 
+from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import (
     Applicability,
     Edit,
-    FileResult,
     Finding,
     Fix,
     Obstacle,

@@ -14,9 +14,10 @@ from torchmigrate.baseline.entries import Spot, spots
 from torchmigrate.baseline.file import NAME
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import FILE_NAME, PROJECT_FILE, TABLE, Settings
+from torchmigrate.engine.results import FileResult
 from torchmigrate.files.paths import entries, has_other_links, is_dir, nearest_project, project_of
 from torchmigrate.files.reading import is_below
-from torchmigrate.findings import FileResult, Problem
+from torchmigrate.findings import Problem
 from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.summary import plural

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from torchmigrate.engine.results import FileResult
 from torchmigrate.files.paths import has_other_links, is_dir
-from torchmigrate.findings import FileResult, Finding, Problem, Severity, Trouble
+from torchmigrate.findings import Finding, Problem, Severity, Trouble
 from torchmigrate.printing import terminal_text
 from torchmigrate.report import COMMANDS, reporter_for
 from torchmigrate.report.base import FileFindings, Tally, Versions, relative_path, shown_path

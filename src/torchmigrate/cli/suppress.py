@@ -7,9 +7,10 @@ from pathlib import Path
 
 from torchmigrate.baseline.baselines import Baselines
 from torchmigrate.cli.session import Session, errors_of_the_user
+from torchmigrate.engine.results import FileResult
 from torchmigrate.engine.suppressing import Refused, rows_without_use, with_comments, without_use
 from torchmigrate.files.paths import has_other_links
-from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.findings import Finding, Problem
 from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.summary import plural

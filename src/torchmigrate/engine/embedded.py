@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.codes import NEEDS_NEWER
-from torchmigrate.findings import FileResult, Finding, Trouble, because
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Finding, Trouble, because
 from torchmigrate.rewrite.imports.borrowed import own_fix
 from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.document import Document

@@ -15,16 +15,15 @@ from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, OF_API
 from torchmigrate.catalogue.prefilter import passes
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine import async_argument
+from torchmigrate.engine.results import FileResult, History
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
 from torchmigrate.files.reading import PARSED, UNRELATED, too_large
 from torchmigrate.findings import (
     Applicability,
     Edit,
-    FileResult,
     Finding,
     Fix,
-    History,
     Problem,
     Trouble,
     because,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from torchmigrate.engine.choosing import Choosing
 from torchmigrate.engine.decisions import decided_once
 from torchmigrate.engine.other_comments import suppressions_of
+from torchmigrate.engine.results import FileResult, History
 from torchmigrate.failures import Failures
 from torchmigrate.files.reading import SOURCE, UnreadableError, read, too_large
-from torchmigrate.findings import FileResult, Finding, History
+from torchmigrate.findings import Finding
 from torchmigrate.rewrite import apply as editing
 from torchmigrate.source.other import MARKDOWN, OtherSource, other_kind
 from torchmigrate.source.text import SourceError

@@ -14,8 +14,9 @@ from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.results import FileResult
 from torchmigrate.evidence.evidence import Warned
-from torchmigrate.findings import Applicability, FileResult, Finding, Obstacle, Problem
+from torchmigrate.findings import Applicability, Finding, Obstacle, Problem
 from torchmigrate.planning.compute import Nature, since
 from torchmigrate.planning.decisions import Decided, decisions
 from torchmigrate.planning.model import Effort, Line, Place, Since

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchmigrate.engine.engine import Engine
-from torchmigrate.findings import FileResult, Problem, Trouble
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Problem, Trouble
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural

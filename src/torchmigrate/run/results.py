@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import FileResult, Finding, Problem
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Finding, Problem
 from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
 

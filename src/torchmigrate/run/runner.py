@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchmigrate.findings import FileResult, Problem
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Problem
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from torchmigrate.engine.choosing import One
 from torchmigrate.engine.engine import MOST_FINDINGS, Engine
-from torchmigrate.findings import Applicability, FileResult, Fix, Problem
+from torchmigrate.engine.results import FileResult
+from torchmigrate.findings import Applicability, Fix, Problem
 from torchmigrate.report.console import Console
 from torchmigrate.run.configurations import Configurations, Scope
 from torchmigrate.run.engines import scopes_of

@@ -16,8 +16,9 @@ from torchmigrate.baseline.baselines import Baselines
 from torchmigrate.baseline.file import BaselineError
 from torchmigrate.config.settings import ConfigError
 from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.results import FileResult
 from torchmigrate.files.paths import forget, repository_of
-from torchmigrate.findings import FileResult, Finding, Problem, Trouble
+from torchmigrate.findings import Finding, Problem, Trouble
 from torchmigrate.printing import printable
 from torchmigrate.project.discover import is_passed_over
 from torchmigrate.report.reasons import said_of

@@ -20,8 +20,9 @@ from torchmigrate.catalogue.codes import PINS
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.recorded import recorded_names
 from torchmigrate.config.settings import Layer
+from torchmigrate.engine.results import FileResult
 from torchmigrate.evidence.carried import carry
-from torchmigrate.findings import Applicability, FileResult, Finding, Problem, Severity
+from torchmigrate.findings import Applicability, Finding, Problem, Severity
 from torchmigrate.project.discover import discover_for
 from torchmigrate.report.console import Console
 from torchmigrate.rewrite.apply import save

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from torchmigrate.findings import Applicability, Obstacle, Reason, Severity, Timeline, because
 from torchmigrate.versions.releases import (
@@ -17,9 +17,6 @@ from torchmigrate.versions.releases import (
     parse_version,
     show_version,
 )
-
-if TYPE_CHECKING:
-    from torchmigrate.catalogue.model import Case
 
 __all__ = [
     "VersionRange",
@@ -50,6 +47,19 @@ class Versioned(Protocol):
     def removed(self) -> str | None: ...
     @property
     def until(self) -> str | None: ...
+
+
+class Replacement(Protocol):
+    """The new code of a rule: a case of it."""
+
+    @property
+    def applicability(self) -> Applicability: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def requires(self) -> str | None: ...
+    @property
+    def safe_from(self) -> str | None: ...
 
 
 class VersionRange:
@@ -176,7 +186,7 @@ def _ceased(deprecated: str | None, outdated: str | None) -> bool:
 
 
 def applicability(
-    case: Case, rule: Versioned, versions: VersionRange
+    case: Replacement, rule: Versioned, versions: VersionRange
 ) -> tuple[Applicability, tuple[Reason, ...]]:
     """Who may apply a fix of `case` in this range, and why it is not safe (nothing when it is).
 
