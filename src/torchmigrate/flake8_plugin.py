@@ -211,6 +211,7 @@ class _Session:
     def engine(self, scope: Scope) -> Engine:
         """What checks files for which this holds; all share what they know of the project."""
         from torchmigrate.engine.engine import MOST_FINDINGS, Engine
+        from torchmigrate.engine.options import EngineOptions
 
         settings = scope.settings
         more = self.given.selectors.looked_for(rule.code for rule in scope.known)
@@ -222,7 +223,7 @@ class _Session:
             made = self.engines[0].sibling(settings, scope.catalogue)
         else:
             around = self.configurations.settings_around
-            made = Engine(scope.catalogue, settings, settings_in=around, most=MOST_FINDINGS)
+            made = Engine(scope.catalogue, settings, EngineOptions(settings_in=around, most=MOST_FINDINGS))
         self.engines.append(made)
         return made
 

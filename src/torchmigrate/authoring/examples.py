@@ -24,6 +24,7 @@ from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.options import EngineOptions
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Applicability, Finding
 from torchmigrate.report.reasons import help_of, message_of, reason_of
@@ -87,11 +88,12 @@ class _Checks:
             minimum=example.minimum,
         )
         unsafe = example.applicability < Applicability.SAFE
-        self.look = Engine(catalogue, settings)
-        self.fix_safe = Engine(catalogue, replace(settings, fix=True))
-        self.fix = (
-            Engine(catalogue, replace(settings, fix=True, unsafe_fixes=True)) if unsafe else self.fix_safe
-        )
+        options = EngineOptions(beside=self._beside)
+        self.look = Engine(catalogue, settings, options)
+        self.fix_safe = Engine(catalogue, replace(settings, fix=True), options)
+        self.fix = self.fix_safe
+        if unsafe:
+            self.fix = Engine(catalogue, replace(settings, fix=True, unsafe_fixes=True), options)
 
     def failures(self) -> Iterator[tuple[str, str]]:
         try:
@@ -113,7 +115,6 @@ class _Checks:
         return kind_of(self.path).from_bytes(data, self.path)
 
     def _run(self, engine: Engine, data: bytes) -> FileResult:
-        engine.beside = self._beside
         return engine.check_source(self._source(data), self.path)
 
     def _beside(self, path: Path) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from torchmigrate.engine.options import PLAIN, EngineOptions
 from torchmigrate.engine.results import FileResult
 from torchmigrate.files.paths import has_other_links, is_dir
 from torchmigrate.findings import Finding, Problem, Severity, Trouble
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule
     from torchmigrate.cli.interactive import Asker
     from torchmigrate.config.settings import Settings
-    from torchmigrate.files.changed_lines import Rows
+    from torchmigrate.engine.focus import Focus
+    from torchmigrate.project.questions import Questions
     from torchmigrate.run.configurations import Configurations, Scope
     from torchmigrate.run.engines import Engines
     from torchmigrate.run.runner import Progress
@@ -123,16 +125,23 @@ class Checker:
         self.problems += found.problems
         if not found.files and not found.problems:
             self.console.note("warning: no Python files found under the given paths")
+        # What is found in a part of a file is not what is found in it.
+        cached = self.output.cached and self.changed_since is None
+        focus: Focus | None = None
+        questions: Questions | None = None
         if self.changed_since is not None and found.files:
+            from torchmigrate.engine.focus import Focus
             from torchmigrate.files.changed_lines import changed_since
 
             changed = changed_since(self.changed_since, found.files)
             found = replace(found, files=list(changed))
-            engines = self._engines(found.files, changed)
-        else:
-            engines = self._engines(found.files)
-        # What is found in a part of a file is not what is found in it.
-        cache = self._cache(engines) if self.output.cached and self.changed_since is None else None
+            focus = Focus(changed)
+        elif cached and not self.configurations.fix:
+            from torchmigrate.project.questions import Questions
+
+            questions = Questions()
+        engines = self._engines(found.files, EngineOptions(focus=focus, questions=questions))
+        cache = self._cache(engines) if cached else None
         known = {} if cache is None else cache.results(found.files)
         left = [path for path in found.files if path not in known]
         if cache is not None:
@@ -198,8 +207,8 @@ class Checker:
 
     # ---- one file ------------------------------------------------------------------------------------
 
-    def _engines(self, files: Sequence[Path], changed: Mapping[Path, Rows | None] | None = None) -> Engines:
-        """What checks these files. changed: the lines that findings may be about."""
+    def _engines(self, files: Sequence[Path], options: EngineOptions = PLAIN) -> Engines:
+        """What checks these files, with `options` and those that hold for every check."""
         from torchmigrate.engine.engine import MOST_FINDINGS
         from torchmigrate.run.engines import Engines, scopes_of
 
@@ -220,7 +229,8 @@ class Checker:
             from torchmigrate.cli.interactive import Asker  # seldom needed
 
             self.asker = Asker(self.console, self.here, lambda path: scopes[path].settings.least)
-        return Engines(self.configurations, scopes, changed=changed, chooser=self.asker, most=MOST_FINDINGS)
+        options = replace(options, chooser=self.asker, most=MOST_FINDINGS)
+        return Engines(self.configurations, scopes, options)
 
     @contextmanager
     def _at_work(self) -> Iterator[Progress | None]:
@@ -247,10 +257,7 @@ class Checker:
 
     def _cache(self, engines: Engines) -> Cache:
         from torchmigrate.cache.cache import Cache
-        from torchmigrate.project.questions import Questions
 
-        if not self.configurations.fix:
-            engines.questions = Questions()
         return Cache(
             engines.scopes,
             self.configurations.settings_around,

@@ -48,7 +48,7 @@ class Analyser:
         settings: of the run.
         whole: all rules, also those that are not wanted: the API rules leave their names to them.
         project: what other files do with the names of a file; None: there are no other files.
-        everywhere: whether needs-newer findings are reported for tests and examples as well.
+        everywhere, focus: see `EngineOptions`; what is not in focus is as good as hidden.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Analyser:
         project: ProjectIndex | None = None,
         *,
         everywhere: bool = False,
+        focus: Focus | None = None,
     ) -> None:
         self.everywhere = everywhere
         self.versions = versions
@@ -69,7 +70,7 @@ class Analyser:
         api = Api(versions)
         self.exists = api.target.exists
         self.finder = RuleMatcher(catalogue, versions, self.exists)
-        self.focus: Focus | None = None  # what is elsewhere is as good as hidden
+        self.focus = focus
         self.api: ApiFinder | None = None
         if not OF_API.isdisjoint(settings.codes):
             self.api = ApiFinder(api, settings.codes, RuleMatcher(whole or catalogue, versions))

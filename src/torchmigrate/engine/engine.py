@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, OF_API
 from torchmigrate.catalogue.prefilter import passes
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine import async_argument
+from torchmigrate.engine.options import PLAIN, EngineOptions
 from torchmigrate.engine.results import FileResult, History
 from torchmigrate.engine.suppressions import Suppressions
 from torchmigrate.failures import Failures
@@ -38,13 +39,8 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.model import Rule, RuleHead
     from torchmigrate.engine.analysis import Analyser
-    from torchmigrate.engine.choosing import Chooser
-    from torchmigrate.engine.focus import Focus
-    from torchmigrate.project.discover import SettingsIn
     from torchmigrate.project.index import ProjectIndex
-    from torchmigrate.project.questions import Questions
     from torchmigrate.rewrite.context import FileContext
-    from torchmigrate.texts.file import Read
     from torchmigrate.texts.find import TextFinder
 
 MAX_ROUNDS = 10  # rounds without progress: no fewer fixes than in the best round before
@@ -80,65 +76,40 @@ class Engine:
     Args:
         catalogue: all rules; those that are not selected, or say nothing at the target, are left out.
         settings: what to report, what to fix, and for which versions.
-        settings_in: what holds in other directories of the project, whose files may need names of a file.
-        everywhere: whether needs-newer findings are reported for tests and examples as well.
-        keeps_history: whether results say what was found before fixes, and what these did.
-        by_place: whether an import and its uses are findings of their own, for views that count places.
-        unfixed: codes of rules whose fixes are not made.
-        questions: records queries about other files; None disables recording.
-        most: the number of findings in a file that are wanted, unless a baseline hides some; None: all.
+        options: what else is wanted.
+        first: an engine that shares what it knows of the project.
     """
 
     def __init__(
         self,
         catalogue: Catalogue,
         settings: Settings,
-        *,
-        settings_in: SettingsIn | None = None,
-        everywhere: bool = False,
-        keeps_history: bool = False,
-        by_place: bool = False,
-        unfixed: frozenset[str] = frozenset(),
-        questions: Questions | None = None,
-        most: int | None = None,
+        options: EngineOptions = PLAIN,
+        first: Engine | None = None,
     ) -> None:
-        self.settings = settings
-        self.most = most = most if settings.baseline is None else None
+        self.settings: Final = settings
+        self.options: Final = options
+        most = options.most if settings.baseline is None else None
+        self.most: Final = most
         self._at_once = most and most * _AT_ONCE if settings.fix else most  # hits that are looked at
         self._more = False  # whether there were others in the text that was looked at last
-        self.settings_in = settings_in
-        self.keeps_history = keeps_history
-        self.by_place = by_place
-        self.unfixed = unfixed
-        self.focus: Focus | None = None  # the lines that findings may be about; None: all
-        self.chooser: Chooser | None = None  # decides about each fix; None: all wanted fixes are applied
-        self.questions = questions
-        self._first: Engine | None = None
-        self.everywhere = everywhere
-        self.beside: Read | None = None  # gives the text of other files, where they are not read
-        self.versions = VersionRange(
+        self._first: Final = first
+        self.versions: Final = VersionRange(
             settings.target, settings.minimum, settings.written_for, settings.companions
         )
-        self.whole = catalogue
-        self.catalogue = catalogue.where(self._wanted)
+        self.whole: Final = catalogue
+        self.catalogue: Final = catalogue.where(self._wanted)
 
     def sibling(
-        self, settings: Settings, catalogue: Catalogue | None = None, *, everywhere: bool = False
+        self, settings: Settings, catalogue: Catalogue | None = None, options: EngineOptions | None = None
     ) -> Engine:
-        """An engine for other settings and rules, which shares what this one knows of the project."""
-        engine = Engine(
-            self.whole if catalogue is None else catalogue,
-            settings,
-            settings_in=self.settings_in,
-            everywhere=everywhere or self.everywhere,
-            keeps_history=self.keeps_history,
-            by_place=self.by_place,
-            unfixed=self.unfixed,
-            questions=self.questions,
-            most=self.most,
-        )
-        engine._first = self
-        return engine
+        """An engine for other settings and rules, which shares what this one knows of the project.
+
+        options: by default those of this one, but for all lines, and all fixes that the settings want.
+        """
+        if options is None:
+            options = replace(self.options, focus=None, chooser=None)
+        return Engine(self.whole if catalogue is None else catalogue, settings, options, self)
 
     def _wanted(self, head: RuleHead) -> bool:
         if head.unless_declared in self.settings.packages:
@@ -175,7 +146,8 @@ class Engine:
         """What looks at files that are not Python; loaded when the first one needs it."""
         from torchmigrate.texts.find import TextFinder
 
-        return TextFinder(self.catalogue, self.versions, self.settings, self.beside, self.questions)
+        options = self.options
+        return TextFinder(self.catalogue, self.versions, self.settings, options.beside, options.questions)
 
     @cached_property
     def has_api_rules(self) -> bool:
@@ -194,23 +166,22 @@ class Engine:
 
         if self._first is not None:
             return self._first.project
-        return ProjectIndex(self.settings_in, self.questions)
+        return ProjectIndex(self.options.settings_in, self.options.questions)
 
     @cached_property
     def analyser(self) -> Analyser:
         """What does the work; loaded when the first file needs it."""
         from torchmigrate.engine.analysis import Analyser
 
-        made = Analyser(
+        return Analyser(
             self.catalogue,
             self.versions,
             self.settings,
             self.whole,
             self.project,
-            everywhere=self.everywhere,
+            everywhere=self.options.everywhere,
+            focus=self.options.focus,
         )
-        made.focus = self.focus
-        return made
 
     # ---- files ---------------------------------------------------------------------------------------
 
@@ -241,8 +212,8 @@ class Engine:
         Where that is wanted, the examples in it are checked as well.
         like: what is known of the same source, if it is.
         """
-        if self.focus is not None:
-            self.focus.start(source, path)
+        if self.options.focus is not None:
+            self.options.focus.start(source, path)
         at_once = self._at_once
         try:
             if not self.settings.embedded or not self.settings.fix or source.in_pieces:
@@ -280,10 +251,10 @@ class Engine:
             after = with_fixed_examples(source, path, self, self.hiding(source), first)
         except SourceError:
             after = source  # which is reported below
-        if after is not source and self.focus is not None:
+        if after is not source and self.options.focus is not None:
             from torchmigrate.rewrite.apply import line_edits
 
-            self.focus.follow(source, after, line_edits(source.text, after.text))
+            self.options.focus.follow(source, after, line_edits(source.text, after.text))
         result = self._check_text(after, path, None)
         result.add(first.problems)
         if after is not source:
@@ -311,11 +282,11 @@ class Engine:
         try:
             result.findings, file = self.analyse(source, path, result, like)
             fixes = self.settings.fix and any(map(self.applies, result.findings))
-            if self.keeps_history:
+            if self.options.keeps_history:
                 result.history = History(result.findings, [], None if fixes else file)
             if fixes:
                 self._fix(source, path, file, result, shared=like is not None)
-            elif file is not None and not self.keeps_history:
+            elif file is not None and not self.options.keeps_history:
                 file.close()
         except SourceError as error:
             result.findings = []
@@ -404,7 +375,7 @@ class Engine:
         if len(found) > 1:
             from torchmigrate.engine.decisions import decided_once
 
-            found = decided_once(found, self.rule, source, None if self.by_place else file)
+            found = decided_once(found, self.rule, source, None if self.options.by_place else file)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         if source.broken:
             found = [_without_fix(item) for item in found]
@@ -415,9 +386,10 @@ class Engine:
 
         What is decided for all of a file (`together`) is not fixed in a part of it.
         """
-        if self.focus is None:
+        focus = self.options.focus
+        if focus is None:
             return found
-        kept = [finding for finding in found if self.focus.concerns(source, finding)]
+        kept = [finding for finding in found if focus.concerns(source, finding)]
         ids = set(map(id, kept))
         left = [finding for finding in found if id(finding) not in ids and finding.fix is not None]
         words = {self.together(finding) for finding in left} - {None}
@@ -455,7 +427,7 @@ class Engine:
 
     def applies(self, finding: Finding) -> bool:
         """Whether its fix is wanted."""
-        if finding.fix is None or finding.code in self.unfixed:
+        if finding.fix is None or finding.code in self.options.unfixed:
             return False
         least = Applicability.UNSAFE if self.settings.unsafe_fixes else Applicability.SAFE
         return finding.fix.applicability >= least
@@ -482,7 +454,7 @@ class Engine:
         made_edits: list[list[Edit]] = []
         unused: set[str] = set()  # imports that a fix no longer needs
         left_out: set[tuple[str, int]] = set()  # code and place of findings whose fix does not parse
-        choosing = Choosing(self.chooser, path, self.together)
+        choosing = Choosing(self.options.chooser, path, self.together)
         fewest, rounds, number = sys.maxsize, 0, 0
         while True:
             wanted = [
@@ -580,8 +552,8 @@ class Engine:
         """Let what was seen in a text be known of what fixes make of it, but for what they replace."""
         from torchmigrate.rewrite.apply import map_offset
 
-        if self.focus is not None:
-            self.focus.follow(before, after, edits)
+        if self.options.focus is not None:
+            self.options.focus.follow(before, after, edits)
 
         def moved(offset: int) -> int:
             return map_offset(edits, offset)

@@ -30,8 +30,8 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
     result = FileResult(path)
     original, fixed = source, Counter[str]()
     found = _found(source, path, engine, result)
-    history = result.history = History(found, []) if engine.keeps_history else None
-    choosing = Choosing(engine.chooser, path, engine.together)
+    history = result.history = History(found, []) if engine.options.keeps_history else None
+    choosing = Choosing(engine.options.chooser, path, engine.together)
     left = _ROUNDS if engine.settings.fix else 0
     while left:
         wanted = choosing.next(source, [finding for finding in found if engine.applies(finding)])
@@ -47,8 +47,8 @@ def check_other(source: OtherSource, path: Path, engine: Engine) -> FileResult:
         fixed.update(finding.code for finding in wanted if finding.fix in made)
         before, source = source, source.with_text(done.text)
         choosing.follow(done)
-        if engine.focus is not None:
-            engine.focus.follow(before, source, done.edits)
+        if engine.options.focus is not None:
+            engine.options.focus.follow(before, source, done.edits)
         found = _found(source, path, engine, result)
     if source.text != original.text:
         result.fixed = dict(fixed)

@@ -14,6 +14,7 @@ from torchmigrate.catalogue.codes import ASYNC_ARGUMENT, NEEDS_NEWER
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.options import EngineOptions
 from torchmigrate.engine.results import FileResult
 from torchmigrate.evidence.evidence import Warned
 from torchmigrate.findings import Applicability, Finding, Obstacle, Problem
@@ -83,9 +84,8 @@ class Search:
             if id(scope.settings) not in safe:
                 safe[id(scope.settings)] = replace(scope.settings, fix=True, unsafe_fixes=False)
             trying[path] = scope._replace(settings=safe[id(scope.settings)])
-        self.engines = Engines(
-            configurations, trying, keeps_history=True, by_place=True, unfixed=self.guesses
-        )
+        options = EngineOptions(keeps_history=True, by_place=True, unfixed=self.guesses)
+        self.engines = Engines(configurations, trying, options)
         self._unsafe: dict[int, Engine] = {}
         self._targets: dict[str, Point] = {}
 

@@ -6,11 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.options import PLAIN, EngineOptions
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Problem, Trouble
 from torchmigrate.report.base import shown_path
@@ -23,9 +24,6 @@ from torchmigrate.source.text import Source
 
 if TYPE_CHECKING:
     from torchmigrate.config.settings import Settings
-    from torchmigrate.engine.choosing import Chooser
-    from torchmigrate.files.changed_lines import Rows
-    from torchmigrate.project.questions import Questions
     from torchmigrate.versions.detect import Required
     from torchmigrate.versions.releases import Version
 
@@ -36,33 +34,18 @@ class Engines:
     Args:
         configurations: of the run.
         scopes: what holds for each file, from `scopes_of`; the same object where the same holds.
-        changed: the lines that findings may be about, by file; None: all lines of all files.
-        chooser: is asked about each fix; then files are checked in this process.
-        keeps_history, by_place, unfixed, questions, most: as in `Engine`.
+        options: what else is wanted; settings of other directories are those of `configurations`. With a
+            chooser, files are checked in this process.
     """
 
     def __init__(
         self,
         configurations: Configurations,
         scopes: Mapping[Path, Scope],
-        *,
-        keeps_history: bool = False,
-        by_place: bool = False,
-        unfixed: frozenset[str] = frozenset(),
-        changed: Mapping[Path, Rows | None] | None = None,
-        questions: Questions | None = None,
-        chooser: Chooser | None = None,
-        most: int | None = None,
+        options: EngineOptions = PLAIN,
     ) -> None:
-        self.chooser = chooser
-        self.most = most
-        self.changed = changed
-        self.configurations = configurations
-        self.scopes = scopes
-        self.keeps_history = keeps_history
-        self.by_place = by_place
-        self.unfixed = unfixed
-        self.questions = questions
+        self.options: Final = replace(options, settings_in=configurations.settings_around)
+        self.scopes: Final = scopes
         # What states the minimum makes no difference to an engine.
         different = {id(scope.settings): scope for scope in scopes.values()}
         self._different = list(different.values())
@@ -79,24 +62,9 @@ class Engines:
         if number not in self._engines:
             settings, catalogue, *_ = self._different[number]
             if number:
-                self._engines[number] = self._engine(0).sibling(settings, catalogue)
+                self._engines[number] = self._engine(0).sibling(settings, catalogue, self.options)
             else:
-                around = self.configurations.settings_around
-                self._engines[0] = Engine(
-                    catalogue,
-                    settings,
-                    settings_in=around,
-                    keeps_history=self.keeps_history,
-                    by_place=self.by_place,
-                    unfixed=self.unfixed,
-                    questions=self.questions,
-                    most=self.most,
-                )
-            self._engines[number].chooser = self.chooser
-            if self.changed is not None:
-                from torchmigrate.engine.focus import Focus  # seldom needed
-
-                self._engines[number].focus = Focus(self.changed)
+                self._engines[0] = Engine(catalogue, settings, self.options)
         return self._engines[number]
 
     def needing(self, path: Path) -> NeedsNewer:
@@ -118,11 +86,12 @@ class Engines:
 
     def check(self, path: Path) -> FileResult:
         """`Engine.check`, and what the file needs if it was fixed."""
-        if self.questions is None:
+        questions = self.options.questions
+        if questions is None:
             return self._with_needs(self.of(path).check(path))
-        self.questions.begin(path)
+        questions.begin(path)
         result = self._with_needs(self.of(path).check(path))
-        result.asked = self.questions.taken()
+        result.asked = questions.taken()
         return result
 
     def check_source(self, source: Source, path: Path) -> FileResult:

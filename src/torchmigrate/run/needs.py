@@ -71,8 +71,10 @@ class NeedsNewer:
                 fix=False,
                 embedded=False,
             )
-            self._engines[minimum] = self.engine.sibling(settings, everywhere=True)
-            self._engines[minimum].keeps_history = False
+            options = replace(
+                self.engine.options, everywhere=True, keeps_history=False, focus=None, chooser=None
+            )
+            self._engines[minimum] = self.engine.sibling(settings, options=options)
         return self._engines[minimum]
 
 

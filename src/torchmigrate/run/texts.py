@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from torchmigrate.engine.choosing import One
 from torchmigrate.engine.engine import MOST_FINDINGS, Engine
+from torchmigrate.engine.options import EngineOptions
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Applicability, Fix, Problem
 from torchmigrate.report.console import Console
@@ -24,13 +25,13 @@ class TextChecker:
     """
 
     def __init__(self, configurations: Configurations, *, by_place: bool = False) -> None:
-        """by_place: as in `Engine`."""
+        """by_place: as in `EngineOptions`."""
         self.configurations = configurations
-        self.by_place = by_place
+        around = configurations.settings_around
+        self._options = EngineOptions(settings_in=around, by_place=by_place, most=MOST_FINDINGS)
         self._scopes: dict[Path, tuple[Scope, list[Problem]]] = {}
         self._engines: list[Engine] = []  # all share what they know of other files
-        self._fixers: dict[tuple[int, bool], Engine] = {}
-        self._fixers_of_one: dict[tuple[int, bool], Engine] = {}  # these have a chooser
+        self._fixers: dict[int, Engine] = {}
         self._console = Console("never", quiet=True)
 
     def scope(self, path: Path) -> tuple[Scope, list[Problem]]:
@@ -52,32 +53,16 @@ class TextChecker:
         if self._engines:
             made = self._engines[0].sibling(scope.settings, scope.catalogue)
         else:
-            around = self.configurations.settings_around
-            made = Engine(
-                scope.catalogue,
-                scope.settings,
-                settings_in=around,
-                by_place=self.by_place,
-                most=MOST_FINDINGS,
-            )
+            made = Engine(scope.catalogue, scope.settings, self._options)
         self._engines.append(made)
         return made
 
     def fixer(self, path: Path) -> Engine:
         """What makes the fixes in a file, as its configuration wants. Raises ConfigError as `scope`."""
-        return self._fixer(path, self._fixers)
-
-    def _fixer(
-        self, path: Path, fixers: dict[tuple[int, bool], Engine], *, unsafe: bool | None = None
-    ) -> Engine:
         engine = self.engine(path)
-        settings = replace(engine.settings, fix=True)
-        if unsafe is not None:
-            settings = replace(settings, unsafe_fixes=unsafe)
-        key = id(engine), settings.unsafe_fixes
-        if key not in fixers:
-            fixers[key] = engine.sibling(settings, engine.whole)
-        return fixers[key]
+        if id(engine) not in self._fixers:
+            self._fixers[id(engine)] = engine.sibling(replace(engine.settings, fix=True))
+        return self._fixers[id(engine)]
 
     def check(self, source: Source, path: Path) -> FileResult:
         """Check a text as a file; whatever goes wrong is a problem of the result.
@@ -97,7 +82,8 @@ class TextChecker:
 
         part: the text that it is for: `source`, or an example within it. Raises ConfigError as `scope`.
         """
+        engine = self.engine(path)
         unsafe = fix.applicability is not Applicability.SAFE
-        engine = self._fixer(path, self._fixers_of_one, unsafe=unsafe)
-        engine.chooser = One(part, fix)
-        return attempt(lambda _: engine.check_source(source, path), path)
+        settings = replace(engine.settings, fix=True, unsafe_fixes=unsafe)
+        fixer = engine.sibling(settings, options=replace(engine.options, chooser=One(part, fix)))
+        return attempt(lambda _: fixer.check_source(source, path), path)
