@@ -732,7 +732,7 @@ def test_explain_unknown(project: Project) -> None:
 
 def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
     from torchmigrate.catalogue.builtin import RULES
-    from torchmigrate.cli.describe import explanation
+    from torchmigrate.cli.explain import explanation
     from torchmigrate.cli.session import examples
     from torchmigrate.report.style import Style
     from torchmigrate.run.configurations import load_rules

@@ -11,8 +11,8 @@ import click
 
 from harness.catalogue import catalogue
 from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.cli.check import check
 from torchmigrate.cli.commands import commands
-from torchmigrate.cli.commands.check import check
 from torchmigrate.cli.session import Session
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine

@@ -40,7 +40,7 @@ def test_every_rule_has_a_page_where_its_findings_say(site: Path, project: Proje
 
 def test_pages_say_what_explain_prints(site: Path) -> None:
     from torchmigrate.catalogue.builtin import RULES
-    from torchmigrate.cli.describe import explanation
+    from torchmigrate.cli.explain import explanation
     from torchmigrate.cli.session import examples
     from torchmigrate.report.style import Style
     from torchmigrate.run.configurations import load_rules

@@ -1,4 +1,4 @@
-"""The `baseline` command: accept all current findings, or remove those that no longer exist."""
+"""The command `baseline`: accept all current findings, or remove those that no longer exist."""
 
 from __future__ import annotations
 
@@ -8,10 +8,23 @@ import shlex
 from collections import defaultdict
 from collections.abc import Sequence, Set
 from pathlib import Path
+from typing import Any
+
+import click
 
 from torchmigrate.baseline.baseline import Baseline, Checked, write
 from torchmigrate.baseline.entries import Spot, spots
 from torchmigrate.baseline.file import NAME
+from torchmigrate.cli.options import (
+    OUTPUT,
+    Command,
+    config_options,
+    console_options,
+    jobs_option,
+    option,
+    paths_argument,
+    settings_options,
+)
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import FILE_NAME, PROJECT_FILE, TABLE, Settings
 from torchmigrate.engine.results import FileResult
@@ -26,6 +39,39 @@ from torchmigrate.run.results import Results, texts_in
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import SourceError
 from torchmigrate.versions.releases import parse_version
+
+
+@click.command(cls=Command, short_help="Accept all current findings, so that only new ones are reported.")
+@paths_argument
+@option("--prune", is_flag=True, help="Remove findings that no longer exist from the file, and add none.")
+@option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    group=OUTPUT,
+    help=(
+        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json beside "
+        "the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
+    ),
+)
+@jobs_option
+@settings_options
+@console_options
+@config_options
+def baseline(
+    paths: tuple[Path, ...], prune: bool, output: Path | None, jobs: int | None, **options: Any
+) -> int:
+    """Write a baseline: a file with all current findings, which `check --baseline` then hides.
+
+    The baseline identifies a finding by its file, its rule and the text of its line, so line numbers may
+    change. Existing entries for files that are not under PATHS, and for rules that are not enabled, are kept.
+
+    Exit codes: 0 done, 2 an error occurred.
+    """
+    session = Session.from_options(paths or (Path(),), options)
+    return run_baseline(session, paths, output, jobs, prune=prune)
+
 
 DONE, FAILED = 0, 2
 

@@ -1,4 +1,4 @@
-"""The `config` command: which settings hold for a file, and where each of them is from."""
+"""The command `config`: which settings hold for a file, and where each of them is from."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ import json
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from torchmigrate.cli.session import Session, errors_of_the_user
+from torchmigrate.cli.options import (
+    OUTPUT,
+    Command,
+    cache_dir_option,
+    config_options,
+    console_options,
+    option,
+    settings_options,
+)
+from torchmigrate.cli.session import Session, errors_of_the_user, open_console
 from torchmigrate.config.settings import Layer, Settings
 from torchmigrate.files.paths import is_dir
 from torchmigrate.printing import printable
@@ -20,6 +30,46 @@ from torchmigrate.report.style import Style
 
 if TYPE_CHECKING:
     from torchmigrate.run.configurations import Scope
+
+
+@click.command("config", cls=Command, short_help="Show the settings that hold for a file.")
+@click.argument("path", metavar="[FILE]", type=click.Path(readable=False, path_type=Path), default=".")
+@option(
+    "--schema",
+    type=click.Choice(["torchmigrate", "pyproject", "rules"]),
+    help="Print the JSON Schema of torchmigrate.toml, of pyproject.toml or of rule files instead.",
+)
+@option(
+    "--unsafe-fixes/--no-unsafe-fixes",
+    default=None,
+    help="Also count and apply fixes that may change results.",
+)
+@settings_options
+@option(
+    "--output-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    group=OUTPUT,
+    help="Format of the output. [default: text]",
+)
+@console_options
+@config_options
+@cache_dir_option
+def show_config(path: Path, schema: str | None, output_format: str, **options: Any) -> int:
+    """Show the settings that hold for a file or a directory (default: the current one), which need not exist.
+
+    Each setting comes with its origin: the default, a file (the minimum may be from one that states what the
+    project requires), or the command line. Takes the options of `check` that change settings.
+
+    Exit codes: 0 done, 2 a configuration cannot be used.
+    """
+    if schema is not None:
+        from torchmigrate.authoring.schemas import schema as made
+
+        open_console(options["colour"]).out(json.dumps(made(schema), indent=2) + "\n")
+        return 0
+    return show_settings(Session.from_options([path], options), path, output_format)
+
 
 DONE, FAILED = 0, 2
 DEFAULT, COMMAND_LINE = "default", "command line"

@@ -52,7 +52,7 @@ class Group(click.Group):
     """The commands, each imported when it is wanted. What is meant for `check` is said to belong there.
 
     Args:
-        where: the module of each command, and its name there: "torchmigrate.cli.commands.check:check".
+        where: the module of each command, and its name there: "torchmigrate.cli.check:check".
     """
 
     def __init__(self, *args: Any, where: Mapping[str, str], **kwargs: Any) -> None:
@@ -334,6 +334,10 @@ verbose_option: Callable[[Any], Any] = option(
     is_flag=True,
     group=OUTPUT,
     help="Also print the configuration and versions in use, and their origin.",
+)
+console_options: Callable[[Any], Any] = _all(quiet_option, verbose_option, colour_option)
+settings_options: Callable[[Any], Any] = _all(
+    evidence_option, selection_options, target_option, minimum_option, file_options
 )
 
 

@@ -1,4 +1,4 @@
-"""The `record` command: run a command, and keep what it shows of outdated places."""
+"""The command `record`: run a command, and keep what it shows of outdated places."""
 
 from __future__ import annotations
 
@@ -8,16 +8,53 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from torchmigrate.catalogue.recorded import recorded_names
+from torchmigrate.cli.options import Command, colour_option, config_options, option, quiet_option
 from torchmigrate.cli.session import Session
-from torchmigrate.evidence.recording import Recording, begin, recorded_command
 from torchmigrate.files.paths import project_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.summary import plural
+
+if TYPE_CHECKING:
+    from torchmigrate.evidence.recording import Recording
+
+
+@click.command(
+    cls=Command,
+    short_help="Run a command, and record the types of objects in outdated code.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIRECTORY",
+    help="The project whose files to record. [default: the repository, or the current directory]",
+)
+@quiet_option
+@colour_option
+@config_options
+def record(
+    command: tuple[str, ...], root: Path | None, quiet: bool, colour: str, config: Path | None, isolated: bool
+) -> int:
+    """Run COMMAND, such as `pytest`, and record the types of objects in code that rules may apply to.
+
+    For each such place of the project that runs, torchmigrate records the classes of the objects in
+    .torchmigrate/evidence.json, and the dtype, number of dimensions and layout of tensors, but no values.
+    `check` and `plan` use the records for files that have not changed since. Later runs add to the file. The
+    command runs in its own Python (3.7 or newer), which does not need torchmigrate.
+
+    Exit code: the exit code of the command, or 2 if it cannot run or the records cannot be written.
+    """
+    session = Session.open(
+        [Path()], config=config, isolated=isolated, detect=False, colour=colour, quiet=quiet
+    )
+    return run_recorded(session, command, root)
 
 
 def begin_recording(session: Session, root: Path | None = None) -> Recording:
@@ -27,6 +64,8 @@ def begin_recording(session: Session, root: Path | None = None) -> Recording:
 
     Raises click.ClickException where nothing can be written there.
     """
+    from torchmigrate.evidence.recording import begin
+
     root = root or project_of(Path.cwd())
     try:
         return begin(root, recorded_names(session.catalogue))
@@ -51,6 +90,8 @@ def run_recorded(session: Session, command: Sequence[str], root: Path | None) ->
 
     Raises click.ClickException where it cannot be started, or nothing can be kept.
     """
+    from torchmigrate.evidence.recording import recorded_command
+
     recording = begin_recording(session, root)
     try:
         process = subprocess.Popen(recorded_command(command), env=recording.environment(os.environ))

@@ -1,14 +1,26 @@
-"""The `suppress` command: comments that hide what is found now."""
+"""The command `suppress`: comments that hide what is found now."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from torchmigrate.baseline.baselines import Baselines
+from torchmigrate.cli.options import (
+    Command,
+    baseline_options,
+    config_options,
+    console_options,
+    jobs_option,
+    option,
+    paths_argument,
+    settings_options,
+)
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.engine.results import FileResult
-from torchmigrate.engine.suppressing import Refused, rows_without_use, with_comments, without_use
 from torchmigrate.files.paths import has_other_links
 from torchmigrate.findings import Finding, Problem
 from torchmigrate.printing import printable
@@ -18,6 +30,42 @@ from torchmigrate.rewrite.apply import save
 from torchmigrate.run.results import Results, texts_in
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.suppressing import Refused
+
+
+def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """The callback of an option for text that becomes part of a comment."""
+    reason = (value or "").strip()
+    if not reason.isprintable():
+        raise click.BadParameter("must be one line of text.")
+    if any(not after[:1].isdigit() for after in reason.split("#")[1:]):
+        raise click.BadParameter(
+            "must not contain `#` except before a number: another comment would start there."
+        )
+    return reason
+
+
+@click.command("suppress", cls=Command, short_help="Add suppression comments for all current findings.")
+@paths_argument
+@option("--reason", metavar="TEXT", callback=_reason, help="The reason to write after the codes.")
+@jobs_option
+@settings_options
+@baseline_options
+@console_options
+@config_options
+def suppress_findings(paths: tuple[Path, ...], reason: str, jobs: int | None, **options: Any) -> int:
+    """Add a `# torchmigrate: ignore[CODE] reason` comment to the lines of all findings.
+
+    Existing comments of this kind get the additional codes. Findings in the baseline are not suppressed. If a
+    line cannot take a comment, a message on stderr says so.
+
+    Exit codes: 0 done, 1 findings left, 2 an error occurred.
+    """
+    session = Session.from_options(paths or (Path(),), options)
+    return Suppressor(session, reason, jobs, baseline=not options["no_baseline"]).run(paths or (Path(),))
+
 
 DONE, LEFT, FAILED = 0, 1, 2
 _NO_USE = "a comment cannot hide it"
@@ -70,6 +118,8 @@ class Suppressor:
         return LEFT if self.refused else DONE
 
     def _write(self, result: FileResult, results: Results) -> None:
+        from torchmigrate.engine.suppressing import Refused, rows_without_use, with_comments, without_use
+
         path = result.path
         settings = results.engines.scopes[path].settings
         source = original = read_source(path, embedded=settings.embedded)

@@ -1,4 +1,4 @@
-"""The commands and their options; what they do is in the modules that they import when they run."""
+"""The commands, each in a module of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from torchmigrate import __version__
 from torchmigrate.cli.options import Group
 
-_HERE = "torchmigrate.cli.commands"
+_HERE = "torchmigrate.cli"
 # A run imports only the command that it is about.
 _WHERE = {
     "check": f"{_HERE}.check:check",
@@ -18,11 +18,11 @@ _WHERE = {
     "upgrade": f"{_HERE}.upgrade:upgrade",
     "record": f"{_HERE}.record:record",
     "config": f"{_HERE}.config:show_config",
-    "explain": f"{_HERE}.rules:explain",
+    "explain": f"{_HERE}.explain:explain",
     "rules": f"{_HERE}.rules:rules",
     "server": f"{_HERE}.server:server",
-    "test-rules": f"{_HERE}.rules:test_rules",
-    "fleet": "torchmigrate.cli.fleet:fleet",
+    "test-rules": f"{_HERE}.test_rules:test_rules",
+    "fleet": f"{_HERE}.fleet:fleet",
 }
 
 

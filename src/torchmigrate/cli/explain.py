@@ -1,24 +1,33 @@
-"""Rules as text for people and programs: `explain` and `rules`."""
+"""The command `explain`: all about a rule."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.catalogue.pages import has_page, page_of, url_of
+from torchmigrate.catalogue.pages import has_page, page_of
+from torchmigrate.cli.options import (
+    Command,
+    colour_option,
+    complete_rules,
+    config_options,
+    range_options,
+    span,
+)
+from torchmigrate.cli.rules import rules_table
+from torchmigrate.cli.session import Session, examples
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
 from torchmigrate.printing import printable
 from torchmigrate.report.explanation import (
     MOST_SYMBOLS,
-    STATUS,
     about,
-    fix_level,
-    fix_level_in,
     in_range,
     sections,
-    severity_in,
     versions,
 )
 from torchmigrate.report.rule_texts import generic
@@ -27,80 +36,26 @@ from torchmigrate.versions.range import VersionRange
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
-    from torchmigrate.cli.session import Session
 
 _WIDTH = 100
 
 
-def _told(rules: Iterable[Rule], span: VersionRange | None) -> list[Rule]:
-    """Rules in order of code, without those that say nothing in the range."""
-    return [
-        rule
-        for rule in sorted(rules, key=lambda rule: rule.code)
-        if span is None or not versions(rule) or severity_in(rule, span) is not None
-    ]
+@click.command(cls=Command, short_help="Explain a rule.")
+@click.argument("rule", metavar="CODE|NAME|SYMBOL|PARAMETER", shell_complete=complete_rules)
+@range_options
+@colour_option
+@config_options
+def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
+    """Explain a rule: its reason, the releases it applies to, its fix and how safe that is, and links.
 
-
-# ---- rules --------------------------------------------------------------------------------------------
-
-
-def rules_table(
-    rules: Iterable[Rule], style: Style, width: int | None, span: VersionRange | None = None
-) -> str:
-    """One line for each rule. width: columns of the terminal, where the last column is cut.
-
-    span: only the rules that say something in this range, and what that is.
+    You can name the rule by its code or name, by what it finds, such as a function, class or module
+    (torch.symeig, symeig, x.symeig), or by a parameter (size_average, torch.nn.MSELoss.size_average). If
+    there are several rules, the command lists them. For a TorchFix code, such as TOR101, it lists the
+    equivalent rules; for a prefix such as TM21, the rules with that prefix.
     """
-    rows = [
-        (
-            rule.code,
-            rule.name,
-            f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library,
-            *([] if span is None else [severity_in(rule, span) or ""]),
-            fix_level(rule) if span is None else fix_level_in(rule, span),
-            generic(rule, rule.summary) + (" (off unless selected)" if rule.opt_in else ""),
-        )
-        for rule in _told(rules, span)
-    ]
-    heads = ("CODE", "NAME", "VERSIONS", *([] if span is None else ["SEVERITY"]), "FIX", "SUMMARY")
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads) - 1)]
-    lines = []
-    for row in (heads, *rows):
-        cells = [f"{cell:{size}}" for cell, size in zip(row, widths, strict=False)]
-        room = None if width is None else max(20, width - sum(widths) - 2 * len(widths))
-        last = row[-1] if room is None or len(row[-1]) <= room else row[-1][: room - 1] + "…"
-        line = "  ".join([*cells, last]).rstrip()
-        lines.append(style.bold(line) if row is heads else line)
-    return "\n".join(lines) + "\n"
-
-
-def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
-    """A list of objects, one for each rule. span: as in `rules_table`."""
-    import json
-
-    table = [
-        {
-            "code": rule.code,
-            "name": rule.name,
-            "summary": generic(rule, rule.summary),
-            "why": rule.why,
-            "library": rule.library,
-            **{status: getattr(rule, status) for status in STATUS},
-            "symbols": list(rule.symbols),
-            "modules": list(rule.modules),
-            **({} if span is None else {"severity": severity_in(rule, span)}),
-            "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
-            "opt_in": rule.opt_in,
-            "advice": None if rule.advice is None else generic(rule, rule.advice),
-            "url": url_of(rule),
-            "references": list(rule.references),
-        }
-        for rule in _told(rules, span)
-    ]
-    return json.dumps(table, indent=2) + "\n"
-
-
-# ---- explain ------------------------------------------------------------------------------------------
+    session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
+    session.console.out(explained(rule, session, span(options)))
+    return 0
 
 
 def explained(key: str, session: Session, span: VersionRange | None = None) -> str:
@@ -109,8 +64,6 @@ def explained(key: str, session: Session, span: VersionRange | None = None) -> s
     For the beginning of codes, such as TM21, and for what several rules are about, that is their table.
     Raises click.ClickException, with a suggestion, if there is none.
     """
-    from torchmigrate.cli.session import examples
-
     style = session.console.style
     if key.upper() in CODES:
         return torchfix_explanation(key.upper(), session.rules, style)

@@ -1,4 +1,4 @@
-"""`test-rules`: the examples in rule files, run."""
+"""The command `test-rules`: run the examples in rule files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from torchmigrate.cli.options import Command, colour_option, quiet_option
+from torchmigrate.cli.session import open_console
 from torchmigrate.report.summary import plural
 
 if TYPE_CHECKING:
@@ -13,6 +17,19 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.loader import LoadedRule
     from torchmigrate.report.console import Console
+
+
+@click.command("test-rules", cls=Command, short_help="Run the examples in rule files.")
+@click.argument("directory", type=click.Path(exists=True, path_type=Path))
+@quiet_option
+@colour_option
+def test_rules(directory: Path, quiet: bool, colour: str) -> int:
+    """Load the rules in a directory (or file) and run every example in them.
+
+    A `before` must be found and become its `after`, which must be clean; `report_only` must be found without
+    a fix; `clean` must not be found.
+    """
+    return test_directory(directory, open_console(colour, quiet=quiet))
 
 
 def test_directory(directory: Path, console: Console) -> int:
