@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from torchmigrate.semantics.guards import spellings as guard_names
-from torchmigrate.semantics.guards.formulas import (
+from torchmigrate.semantics.formulas import (
     FALSE,
     TRUE,
     UNKNOWN,
@@ -17,17 +16,17 @@ from torchmigrate.semantics.guards.formulas import (
     Formula,
     HasName,
     Known,
-    Lookup,
     Not,
+    TryGuard,
     TryWorked,
     VersionTest,
     all_of,
     any_of,
     both,
-    is_handled,
     negate,
-    outcome,
 )
+from torchmigrate.semantics.guards import spellings as guard_names
+from torchmigrate.semantics.guards.formulas import Lookup, is_handled, outcome
 from torchmigrate.semantics.guards.tests import catches_missing, evaluate_special, parse_test, unpack_version
 from torchmigrate.semantics.guards.version_values import VersionLiteral
 from torchmigrate.semantics.model import (
@@ -38,7 +37,6 @@ from torchmigrate.semantics.model import (
     Guards,
     Instance,
     QualifiedName,
-    TryGuard,
     Value,
     VersionOf,
     Via,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct, field
 
 from torchmigrate.catalogue.examples import check_source
 from torchmigrate.catalogue.model import (
@@ -21,20 +23,63 @@ from torchmigrate.catalogue.model import (
     ResultUse,
 )
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
+from torchmigrate.catalogue.yaml_source import YamlFile
 from torchmigrate.findings import Applicability
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.dtypes import KINDS
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.releases import LIBRARIES
 
-if TYPE_CHECKING:
-    from torchmigrate.catalogue.convert import Vocabulary
-
 _WORDS = (GIVEN, ABSENT, POSITIONAL, OBJECT, LITERAL, ANY)
 _TYPES = ("str", "int", "float", "bool", "none", "tuple", "list")
 _TENSOR = "torch.Tensor"
 _VARIABLE = pattern(r"\$(\w*)")
 _ROOTS = frozenset(root for roots in LIBRARIES.values() for root in roots)
+
+
+class Vocabulary(Struct):
+    """What the templates and conditions of a rule may name."""
+
+    file: YamlFile
+    path: KeyPath  # of the rule
+    symbols: Mapping[str, Mapping[str, str]]
+    parameters: tuple[str, ...] = ()
+    variables: frozenset[str] = frozenset()
+    by_symbol: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the parameters of each
+    has_signature: bool = False
+    defaults: dict[str, Any] = field(default_factory=dict)  # requires, applicability, reason of the rule
+
+    def problem(self, path: KeyPath, text: str) -> None:
+        self.file.problem(path, text)
+
+    def check_parameters(self, names: Iterable[str], path: KeyPath, known: Collection[str] = ()) -> None:
+        """Report those `names` that are neither parameters of the signature nor `known`."""
+        for name in names:
+            if name.startswith("$"):
+                self._check_variable(name[1:], path)
+                continue
+            if name in self.parameters or name in known:
+                continue
+            allowed = (*self.parameters, *known)
+            if not self.has_signature:
+                self.problem((*path, name), f"`{name}` needs a `signature` that has it")
+            else:
+                hint = did_you_mean(name, allowed)
+                has = listed(allowed, last="and")
+                self.problem((*path, name), f"`{name}` is not in the signature{hint}; it has {has}")
+
+    def _check_variable(self, variable: str, path: KeyPath) -> None:
+        """Report a `$variable` in the place of a parameter that is none for one of the symbols."""
+        if variable not in self.variables:
+            self.problem((*path, f"${variable}"), f"`${variable}` is not a variable of the symbols")
+            return
+        for symbol, values in self.symbols.items():
+            name = values[variable]
+            if name not in self.by_symbol.get(symbol, ()):
+                self.problem(
+                    (*self.path, "symbols", symbol, variable),
+                    f"`{name}` is not in the signature of `{symbol}`",
+                )
 
 
 # ---- conditions -------------------------------------------------------------------------------------

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
-
-from torchmigrate.catalogue.cases import read_case, read_conditions
+from torchmigrate.catalogue.cases import Vocabulary, read_case, read_conditions
 from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
 from torchmigrate.catalogue.variants import OWN, OWN_OF_CASES, rule_for_symbol
@@ -24,51 +22,6 @@ _CODEMODS = Path(__file__).parents[1] / "codemods"
 _FINDERS = Path(__file__).parents[1] / "texts" / "finders"
 
 _PLACEHOLDER = pattern(r"\{([A-Za-z_]\w*)\}")
-
-
-class Vocabulary(Struct):
-    """What the templates and conditions of a rule may name."""
-
-    file: YamlFile
-    path: KeyPath  # of the rule
-    symbols: Mapping[str, Mapping[str, str]]
-    parameters: tuple[str, ...] = ()
-    variables: frozenset[str] = frozenset()
-    by_symbol: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the parameters of each
-    has_signature: bool = False
-    defaults: dict[str, Any] = field(default_factory=dict)  # requires, applicability, reason of the rule
-
-    def problem(self, path: KeyPath, text: str) -> None:
-        self.file.problem(path, text)
-
-    def check_parameters(self, names: Iterable[str], path: KeyPath, known: Collection[str] = ()) -> None:
-        """Report those `names` that are neither parameters of the signature nor `known`."""
-        for name in names:
-            if name.startswith("$"):
-                self._check_variable(name[1:], path)
-                continue
-            if name in self.parameters or name in known:
-                continue
-            allowed = (*self.parameters, *known)
-            if not self.has_signature:
-                self.problem((*path, name), f"`{name}` needs a `signature` that has it")
-            else:
-                hint = did_you_mean(name, allowed)
-                has = listed(allowed, last="and")
-                self.problem((*path, name), f"`{name}` is not in the signature{hint}; it has {has}")
-
-    def _check_variable(self, variable: str, path: KeyPath) -> None:
-        """Report a `$variable` in the place of a parameter that is none for one of the symbols."""
-        if variable not in self.variables:
-            self.problem((*path, f"${variable}"), f"`${variable}` is not a variable of the symbols")
-            return
-        for symbol, values in self.symbols.items():
-            name = values[variable]
-            if name not in self.by_symbol.get(symbol, ()):
-                self.problem(
-                    (*self.path, "symbols", symbol, variable),
-                    f"`{name}` is not in the signature of `{symbol}`",
-                )
 
 
 def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str) -> Rule:

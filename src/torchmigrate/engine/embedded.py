@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,34 +19,33 @@ from torchmigrate.source.embedded import embedded_in, with_embedded
 from torchmigrate.source.text import Source, SourceError
 
 if TYPE_CHECKING:
-    from torchmigrate.engine.engine import Engine
     from torchmigrate.engine.suppressions import Suppressions
+    from torchmigrate.rewrite.context import FileContext
+
+    Analyse = Callable[[Source, Path, FileResult], tuple[list[Finding], FileContext | None]]
+    CheckText = Callable[[Source, Path], FileResult]
 
 _BORROWED = because("the fix would change an import of the module that the example uses")
 
 
-def examples_in(source: Source) -> list[tuple[int, Document]]:
+def examples_in(source: Source, around: Suppressions | None) -> list[tuple[int, Document]]:
     """The documents in a file that mention a library, each with its number among all of them.
+
+    around: what hides findings in the file, which it does in them, too.
 
     Raises SourceError if the file cannot be parsed.
     """
     if source.in_pieces or not mentions_library(source.text):
         return []
-    return [each for each in enumerate(embedded_in(source)) if mentions_library(each[1].text)]
-
-
-def examples_of(source: Source, engine: Engine) -> list[Document]:
-    """The documents in a file that mention a library; what the file hides is hidden in them, too."""
-    around = engine.hiding(source)
-    try:
-        found = [document for _, document in examples_in(source)]
-    except SourceError:  # which is reported for the file
-        return []
-    return found if around is None else [document.hidden_by(around.hides) for document in found]
+    return [
+        (number, document if around is None else document.hidden_by(around.hides))
+        for number, document in enumerate(embedded_in(source))
+        if mentions_library(document.text)
+    ]
 
 
 def found_in_examples(
-    source: Source, path: Path, engine: Engine, around: Suppressions | None, result: FileResult
+    source: Source, path: Path, analyse: Analyse, around: Suppressions | None, result: FileResult
 ) -> dict[int, list[Finding]]:
     """What is found in the examples of a file, by the number of the document.
 
@@ -55,11 +54,9 @@ def found_in_examples(
     Raises SourceError if the file cannot be parsed.
     """
     found: dict[int, list[Finding]] = {}
-    for number, document in examples_in(source):
-        if around is not None:
-            document = document.hidden_by(around.hides)
+    for number, document in examples_in(source, around):
         try:
-            findings, file = engine.analyse(document, path, result)
+            findings, file = analyse(document, path, result)
         except SourceError:  # too large, or blocks that do not fit together
             continue
         if file is not None:
@@ -70,7 +67,7 @@ def found_in_examples(
 
 
 def with_fixed_examples(
-    source: Source, path: Path, engine: Engine, around: Suppressions | None, result: FileResult
+    source: Source, path: Path, check_text: CheckText, around: Suppressions | None, result: FileResult
 ) -> Source:
     """The file with the fixes of its examples, which are counted in `result`.
 
@@ -78,10 +75,8 @@ def with_fixed_examples(
     """
     changed: list[Document] = []
     fixed: Counter[str] = Counter()
-    for _, document in examples_in(source):
-        if around is not None:
-            document = document.hidden_by(around.hides)
-        one = engine.check_text(document, path)
+    for _, document in examples_in(source, around):
+        one = check_text(document, path)
         result.add(problem for problem in one.problems if problem.kind is Trouble.OTHER)
         if isinstance(one.new, Document):
             changed.append(one.new)

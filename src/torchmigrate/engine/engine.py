@@ -248,7 +248,7 @@ class Engine:
 
         first = FileResult(path)
         try:
-            after = with_fixed_examples(source, path, self, self.hiding(source), first)
+            after = with_fixed_examples(source, path, self.check_text, self.hiding(source), first)
         except SourceError:
             after = source  # which is reported below
         if after is not source and self.options.focus is not None:
@@ -365,7 +365,7 @@ class Engine:
         elif self.settings.embedded and not source.in_pieces:
             from torchmigrate.engine.embedded import found_in_examples
 
-            result.examples = found_in_examples(source, path, self, suppressions, result)
+            result.examples = found_in_examples(source, path, self.analyse, suppressions, result)
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         known = self.settings.known

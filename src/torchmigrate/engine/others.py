@@ -87,7 +87,7 @@ def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) 
     if engine.settings.embedded and source.kind == MARKDOWN:
         from torchmigrate.engine.embedded import found_in_examples
 
-        result.examples = found_in_examples(source, path, engine, suppressions, result)
+        result.examples = found_in_examples(source, path, engine.analyse, suppressions, result)
         enabled = engine.enabled | enabled
     if suppressions is not None:
         found = suppressions.filter(found, enabled - ignored, engine.settings.known)

@@ -104,9 +104,13 @@ class Search:
         looked.concerned = is_code and mentions_library(source.text)
         looked.places = self._places_in(source, looked, engine)
         if engine.settings.embedded:
-            from torchmigrate.engine.embedded import examples_of
+            from torchmigrate.engine.embedded import examples_in
 
-            for document in examples_of(source, engine):
+            try:
+                examples = examples_in(source, engine.hiding(source))
+            except SourceError:  # which is reported for the file
+                examples = []
+            for _, document in examples:
                 looked.places += self._places_in(document, looked, engine)
         return looked
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchmigrate.project.own_packages import own_packages
 from torchmigrate.project.screening import may_ask
-from torchmigrate.semantics.guards.formulas import HasName
+from torchmigrate.semantics.formulas import HasName
 from torchmigrate.semantics.guards.functions import may_answer, may_refuse
 from torchmigrate.semantics.guards.spellings import compares_versions
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
+from torchmigrate.semantics.formulas import Formula, TryGuard
 from torchmigrate.source.trees import Node, Nodes
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
-    from torchmigrate.semantics.guards.formulas import Formula
 
 
 class BindingKind(enum.Enum):
@@ -256,26 +256,6 @@ class Use(Struct, eq=False):
 
 
 NOTHING_TAKEN: dict[str, tuple[Use, ...]] = {}  # of most uses, and never changed
-
-
-class TryGuard(Struct, eq=False):
-    """A try statement whose handlers catch a missing import or attribute.
-
-    `with contextlib.suppress(...)` is one too: its handler passes.
-    names: part -> qualified names used in it.
-    calls: part -> what is called in it, by qualified name, with the keywords that are given
-        ("**": others too).
-    always: qualified names without which the body surely fails.
-    asks: whether a handler tests versions or names.
-    about_releases: whether a use in it was found to be taken care of by the other side; set by questions.
-    """
-
-    node: ast.Try
-    names: dict[str, set[str]] = field(default_factory=dict)
-    calls: dict[str, set[tuple[str, frozenset[str]]]] = field(default_factory=dict)
-    always: set[str] = field(default_factory=set)
-    asks: bool = False
-    about_releases: bool = False
 
 
 class Guards:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from torchmigrate.patterns import pattern
-
-if TYPE_CHECKING:
-    from torchmigrate.source.text import Source
 
 _ASYNC = pattern(r"\basync\b(\s*=(?!=))?")
 _IN_DEFINITION = pattern(r"\b(?:def\s+\w+\s*\(|lambda\b)[^)]*\Z")
 
 
-def explain(error: SyntaxError, source: Source) -> str:
+class Lines(Protocol):
+    """A text with its lines, counted from 1."""
+
+    text: str
+
+    def line_text(self, line: int) -> str: ...
+
+    def line_start(self, line: int) -> int: ...
+
+
+def explain(error: SyntaxError, source: Lines) -> str:
     """One line for a person about a syntax error that Python found in `source`."""
     message = " ".join((error.msg or "").split()).rstrip(".")
     line = source.line_text(error.lineno or 0)
@@ -35,7 +42,7 @@ def explain(error: SyntaxError, source: Source) -> str:
     return f"syntax error: {message}"
 
 
-def _async(source: Source, number: int, line: str, column: int) -> str | None:
+def _async(source: Lines, number: int, line: str, column: int) -> str | None:
     """`async` became a keyword in Python 3.7; PyTorch had arguments of that name until 0.4."""
     for found in _ASYNC.finditer(line):
         # Python rejects the word itself, or what follows it (`async = 1`).
@@ -51,7 +58,7 @@ def _async(source: Source, number: int, line: str, column: int) -> str | None:
     return None
 
 
-def _newer(message: str, line: str, source: Source) -> tuple[int, int] | None:
+def _newer(message: str, line: str, source: Lines) -> tuple[int, int] | None:
     """The Python that has what the rejected line shows, if it is one of the newer things."""
     if re.match(r"\s*(?:async\s+)?(?:def|class)\s+\w+\s*\[", line) or re.match(
         r"\s*type\s+[^\W\d]\w*\s*(?:\[.*\]\s*)?=(?!=)", line

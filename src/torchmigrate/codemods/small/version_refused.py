@@ -18,7 +18,8 @@ from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.guards.formulas import All, Any_, Formula, Lookup, Not, VersionTest, outcome
+from torchmigrate.semantics.formulas import All, Any_, Formula, Not, VersionTest
+from torchmigrate.semantics.guards.formulas import Lookup, outcome
 from torchmigrate.versions.releases import RELEASES, show_version
 
 _TORCH = "torch"

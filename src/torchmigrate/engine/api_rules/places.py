@@ -9,6 +9,7 @@ from torchmigrate.engine.api_rules.api import Point
 from torchmigrate.match.rule_matches import is_guarded
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.file_facts import FileFacts
+from torchmigrate.semantics.formulas import TryGuard
 from torchmigrate.semantics.guards.formulas import (
     MISSING_IMPORT,
     MISSING_NAME,
@@ -19,7 +20,7 @@ from torchmigrate.semantics.guards.formulas import (
     ends_in_error,
     is_about,
 )
-from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, TryGuard, Use, Via
+from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, Use, Via
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.text import Source
 

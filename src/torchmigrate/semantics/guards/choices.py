@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.guards.formulas import is_certain
+from torchmigrate.semantics.formulas import is_certain
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
 from torchmigrate.source.trees import children, walk

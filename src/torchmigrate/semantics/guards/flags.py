@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchmigrate.semantics.guards.formulas import (
-    FALSE,
-    TRUE,
-    UNKNOWN,
-    Formula,
-    Known,
-    any_of,
-    both,
-)
+from torchmigrate.semantics.formulas import FALSE, TRUE, UNKNOWN, Formula, Known, any_of, both
 from torchmigrate.semantics.model import Const, Flag, Value
 
 

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.guards.flags import where_paths_meet
-from torchmigrate.semantics.guards.formulas import (
+from torchmigrate.semantics.formulas import (
     FALSE,
     TRUE,
     UNKNOWN,
@@ -24,6 +23,7 @@ from torchmigrate.semantics.guards.formulas import (
     both,
     negate,
 )
+from torchmigrate.semantics.guards.flags import where_paths_meet
 from torchmigrate.semantics.guards.version_values import Evaluate
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import OPAQUE, Const, Foreign, Local, QualifiedName, Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.patterns import pattern
+from torchmigrate.semantics.formulas import UNKNOWN, Formula, HasName, VersionTest, all_of, negate
 from torchmigrate.semantics.guards import spellings as guard_names
-from torchmigrate.semantics.guards.formulas import UNKNOWN, Formula, HasName, VersionTest, all_of, negate
 from torchmigrate.semantics.guards.version_values import (
     Evaluate,
     VersionLiteral,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from torchmigrate.semantics.formulas import FALSE, TRUE, UNKNOWN, Formula, all_of, negate
 from torchmigrate.semantics.guards import spellings as guard_names
-from torchmigrate.semantics.guards.formulas import FALSE, TRUE, UNKNOWN, Formula, all_of, negate
 from torchmigrate.semantics.guards.functions import (
     Function,
     Parse,

@@ -7,8 +7,7 @@ import re
 from functools import cache
 
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.guards import spellings as guard_names
-from torchmigrate.semantics.guards.formulas import (
+from torchmigrate.semantics.formulas import (
     FALSE,
     TRUE,
     UNKNOWN,
@@ -20,9 +19,10 @@ from torchmigrate.semantics.guards.formulas import (
     any_of,
     both,
     is_certain,
-    lower_bound,
     negate,
 )
+from torchmigrate.semantics.guards import spellings as guard_names
+from torchmigrate.semantics.guards.formulas import lower_bound
 from torchmigrate.semantics.guards.functions import (
     Inside,
     answering,

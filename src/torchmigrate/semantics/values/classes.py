@@ -13,7 +13,7 @@ from torchmigrate.semantics.values.objects import is_a, library_base
 from torchmigrate.semantics.values.slots import UNKNOWN, join_values, unsure
 
 if TYPE_CHECKING:
-    from torchmigrate.semantics.guards.formulas import Formula
+    from torchmigrate.semantics.formulas import Formula
 
 # Methods that run before the others, so that what they put on `self` is there.
 SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method", "setUpClass", "setup_class")

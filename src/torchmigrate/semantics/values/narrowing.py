@@ -8,8 +8,9 @@ from typing import Protocol
 
 from torchmigrate.semantics.model import Instance, Local, QualifiedName, Value
 from torchmigrate.semantics.values import types
+from torchmigrate.semantics.values.frames import Frame
 from torchmigrate.semantics.values.objects import TENSOR, is_a
-from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, Frame, Slot, join_values
+from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, Slot, join_values
 
 Narrowed = dict[str, Slot]  # names, and what they hold where the test came out one way
 _NOTHING: tuple[Narrowed, Narrowed] = ({}, {})

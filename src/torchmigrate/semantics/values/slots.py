@@ -1,12 +1,9 @@
-"""Slots, environments and frames: the state of the flow-sensitive walk."""
+"""Slots and environments: what names hold at a place of the flow-sensitive walk."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from torchmigrate.semantics.model import (
@@ -14,19 +11,13 @@ from torchmigrate.semantics.model import (
     Binding,
     Candidate,
     Const,
-    Guards,
     Instance,
     Items,
     QualifiedName,
-    Scope,
     Use,
     Value,
     Via,
 )
-
-if TYPE_CHECKING:
-    from torchmigrate.semantics.guards.formulas import Formula
-    from torchmigrate.semantics.values.classes import ClassInfo
 
 _MOST = 100  # values and bindings of a name that are kept apart: files of data bind one ten thousand times
 _FEW = 8  # of so many one is found as quickly in a tuple as in a set
@@ -237,37 +228,3 @@ def as_stated(item: Candidate) -> Candidate:
 def believed(item: Instance) -> Instance:
     """The same object, as if its annotation were sure."""
     return Instance(item.cls, True, item.local, item.gives) if item.stated else item
-
-
-class Frame(Struct, eq=False):
-    """One scope while it is walked."""
-
-    scope: Scope
-    env: Env
-    parent: Frame | None
-    local: frozenset[str]  # names that the scope binds anywhere (functions only)
-    live: bool  # runs where it stands (class body), so that it sees its parent's state at that moment
-    every: dict[str, Slot] = field(
-        default_factory=dict
-    )  # all that each name ever held; what nested functions see
-    owner: ClassInfo | None = None  # the class whose body or method this is
-    self_name: str | None = None  # the name of the first parameter of a method
-    marks: tuple[Formula, ...] = ()  # under which tests the functions run that are defined here
-    marks_outside: tuple[Formula, ...] = ()  # those without what `pytestmark` says here
-    stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
-    returned: Value = NOTHING  # what the statements of a function that were walked return
-    yields: bool = False  # it is a generator
-
-
-class Deferred(Struct):
-    """A function body that is walked after the scope around it."""
-
-    node: ast.FunctionDef | ast.AsyncFunctionDef
-    parent: Frame
-    guards: Guards
-    around: Guards  # those of the definition, without what its decorators say
-    owner: ClassInfo | None
-    conditional: bool
-    local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets
-    tests: dict[str, Value]  # parameters whose default is a test of versions or names: what that says
-    waits: bool = False  # for its turn: it cannot be walked when it is called

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
+from torchmigrate.semantics.formulas import FALSE, TRUE, Formula, TryGuard, both, negate
+from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.flags import where_paths_meet, with_flag
-from torchmigrate.semantics.guards.formulas import FALSE, TRUE, Formula, both, negate
-from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.guards.tests import catches_missing, parse_test
-from torchmigrate.semantics.model import OTHER, Const, Flag, Guards, QualifiedName, TryGuard, Value
+from torchmigrate.semantics.model import OTHER, Const, Flag, Guards, QualifiedName, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.slots import UNKNOWN, Changes, Slot, join_slots, weaken
 from torchmigrate.semantics.walk.assignments import Assignments

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.guards.formulas import Formula
+from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.formulas import Formula
 from torchmigrate.semantics.guards.tests import mark_of
 from torchmigrate.semantics.model import (
     ANNOTATION,
@@ -27,8 +27,9 @@ from torchmigrate.semantics.model import (
 )
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.classes import MAKES_OBJECTS, SETUP, ClassInfo, as_attribute
+from torchmigrate.semantics.values.frames import Deferred, Frame
 from torchmigrate.semantics.values.objects import FUNCTION, MODULE, TENSOR
-from torchmigrate.semantics.values.slots import UNKNOWN, Deferred, Env, Frame, join_values, stated
+from torchmigrate.semantics.values.slots import UNKNOWN, Env, join_values, stated
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.assignments import Assignments
 from torchmigrate.semantics.walk.bindings import Bindings

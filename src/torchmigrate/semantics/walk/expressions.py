@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.guards.formulas import negate
+from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.formulas import negate
 from torchmigrate.semantics.guards.tests import parse_test
 from torchmigrate.semantics.model import (
     ANNOTATION,

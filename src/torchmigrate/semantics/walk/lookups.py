@@ -20,7 +20,8 @@ from torchmigrate.semantics.model import (
     VersionOf,
     Via,
 )
-from torchmigrate.semantics.values.slots import UNBOUND_SLOT, UNKNOWN, UNKNOWN_SLOT, Frame, Slot
+from torchmigrate.semantics.values.frames import Frame
+from torchmigrate.semantics.values.slots import UNBOUND_SLOT, UNKNOWN, UNKNOWN_SLOT, Slot
 from torchmigrate.semantics.walk.state import State
 
 _BUILTINS = frozenset(dir(builtins))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Scope, SemanticModel, Value
-from torchmigrate.semantics.values.slots import Env, Frame, unsure
+from torchmigrate.semantics.values.frames import Frame
+from torchmigrate.semantics.values.slots import Env, unsure
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.assignments import Assignments
 from torchmigrate.semantics.walk.bindings import Bindings

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.model import OPAQUE, Candidate, Const, Instance, Items, QualifiedName, Value
-from torchmigrate.semantics.values.slots import UNKNOWN, Deferred, join_values, stated, unsure
+from torchmigrate.semantics.values.frames import Deferred
+from torchmigrate.semantics.values.slots import UNKNOWN, join_values, stated, unsure
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State

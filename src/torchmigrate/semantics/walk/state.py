@@ -8,22 +8,14 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.model import (
-    REFERENCE,
-    Binding,
-    Guards,
-    Operation,
-    Scope,
-    TryGuard,
-    Use,
-    Value,
-)
-from torchmigrate.semantics.values.slots import Deferred, Frame
+from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.formulas import TryGuard
+from torchmigrate.semantics.model import REFERENCE, Binding, Guards, Operation, Scope, Use, Value
+from torchmigrate.semantics.values.frames import Deferred, Frame
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
-    from torchmigrate.semantics.guards.formulas import Formula
+    from torchmigrate.semantics.formulas import Formula
     from torchmigrate.semantics.values.classes import ClassInfo
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)

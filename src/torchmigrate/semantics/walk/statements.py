@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.guards.formulas import Formula, TryWorked, negate
+from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.formulas import Formula, TryWorked, negate
 from torchmigrate.semantics.guards.functions import may_check
 from torchmigrate.semantics.guards.helpers import demanded
 from torchmigrate.semantics.guards.tests import demanded_by, mark_of, may_mark, parse_test

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.guards.formulas import TRUE, Formula, all_of, lower_bound
-from torchmigrate.semantics.guards.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.formulas import TRUE, Formula, all_of
+from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.guards.formulas import lower_bound
 from torchmigrate.semantics.model import (
     Guards,
     Local,
     Value,
 )
 from torchmigrate.semantics.values.classes import MAKES_OBJECTS, SETUP
+from torchmigrate.semantics.values.frames import Frame
 from torchmigrate.semantics.values.narrowing import Narrowed, narrowed
-from torchmigrate.semantics.values.slots import (
-    Frame,
-)
 from torchmigrate.semantics.walk.annotations import Annotations
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
