@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from harness.api_check import contradictions
 from harness.catalogue import loaded_rules
 from msgspec.structs import replace
 
-from torchmigrate.authoring.api_check import contradictions
 from torchmigrate.catalogue.model import Case, Rule
 
 

@@ -1,4 +1,4 @@
-"""Every example of every rule, in the ways that `check_examples` lists; the proofs are in test_proofs.py."""
+"""Every example of every rule, in the ways that `check_rule` lists; the proofs are in test_proofs.py."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from torchmigrate.rewrite.apply import (
     Applied,
     apply,
     map_offset,
-    minimal,
     save,
     splice,
     unified_diff,
@@ -187,70 +186,6 @@ def test_many_fixes_are_fast() -> None:
     text = "abc " * 5000
     done = apply(text, [fix(Edit(at, at + 3, "z"), line(0, "import z\n")) for at in range(0, len(text), 4)])
     assert done.text == "import z\n" + "z " * 5000
-
-
-# ---- minimal ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "parts"),
-    [
-        ("torch.ger(a, b)", "torch.outer(a, b)", [("ger", "outer")]),
-        ("torch.symeig(A)", "torch.symeigen(A)", [("symeig", "symeigen")]),
-        ("f(a, some=True)", "f(a, mode='x')", [("some=True", "mode='x'")]),
-        ("f(a, 'U')", "f(a, 'L')", [("'U'", "'L'")]),
-        ("f(a, 1.5)", "f(a, 1.25)", [("1.5", "1.25")]),
-        ("f(a, b)", "f(a)", [(", b", "")]),
-        ("f(a)", "f(a, b)", [("", ", b")]),
-        ("f(a)  # aa", "f(a)  # ab", [("# aa", "# ab")]),
-        ("a\r\nb", "a\nb", [("\r\n", "\n")]),
-        ("a * b", "a ** b", [("*", "**")]),
-        ("f(x)", "g(f(x), 1)", [("", "g("), ("", ", 1)")]),
-        ("f(x)", "g(f(x), f(x))", [("f(x", "g(f(x), f(x)")]),
-        ("x", "x", []),
-        ("", "x", [("", "x")]),
-        ("x", "", [("x", "")]),
-    ],
-)
-def test_minimal(old: str, new: str, parts: list[tuple[str, str]]) -> None:
-    before = "é = "
-    edits = minimal(len(before), old, new)
-    text = before + old
-    assert [(text[edit.start : edit.end], edit.text) for edit in edits] == parts
-    assert splice(text, edits) == before + new
-
-
-def test_minimal_is_exact() -> None:
-    chance = random.Random(3)
-    pieces = [
-        "torch",
-        ".",
-        "(",
-        ")",
-        ", ",
-        "a",
-        "ab",
-        "'x'",
-        "'",
-        '"""',
-        "\r\n",
-        "\n",
-        "é",
-        "1.0",
-        "**",
-        "#",
-        "\\",
-        "f'{",
-    ]
-    for _ in range(3000):
-        old, new = ("".join(chance.choice(pieces) for _ in range(chance.randrange(9))) for _ in range(2))
-        edits = minimal(0, old, new)
-        assert splice(old, edits) == new
-        for edit in edits:
-            for place in (edit.start, edit.end):
-                around = old[place - 1 : place + 1] if place else ""
-                assert not (len(around) == 2 and around.replace("_", "a").isalnum())
-                assert around != "\r\n"
 
 
 # ---- diff -------------------------------------------------------------------------------------------

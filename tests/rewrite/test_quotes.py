@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.rewrite.quotes import preferred_quote, requoted, requoted_within
+from torchmigrate.rewrite.quotes import requoted, requoted_within
 from torchmigrate.source.text import Source
 
 
@@ -25,8 +25,8 @@ from torchmigrate.source.text import Source
         ("x = 'it\\'s'\ny = 1", "'"),
     ],
 )
-def test_preferred_quote(text: str, quote: str) -> None:
-    assert preferred_quote(text) == quote
+def test_quote_that_most_strings_have(text: str, quote: str) -> None:
+    assert requoted('"U"', "", text) == f"{quote}U{quote}"
 
 
 def test_new_strings_follow_the_file() -> None:

@@ -12,7 +12,7 @@ import codecs
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -54,16 +54,6 @@ class ExampleFailure(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.code}: {self.check}: {self.detail}"
-
-
-def check_examples(loaded: Sequence[LoadedRule], catalogue: Catalogue) -> list[ExampleFailure]:
-    """Check every example of some rules, each rule alone.
-
-    Args:
-        loaded: the rules, with their examples.
-        catalogue: all rules of the run; holds at least those of `loaded`.
-    """
-    return [failure for item in loaded for failure in check_rule(item, catalogue)]
 
 
 def check_rule(item: LoadedRule, catalogue: Catalogue) -> Iterator[ExampleFailure]:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 SettingsIn = Callable[[Path], Settings]  # what holds in a directory
 SUFFIXES = tuple(KINDS)
-# What `include` is by default: the names of the files that are looked for in directories.
-DEFAULT_INCLUDE = (*(f"*{suffix}" for suffix in SUFFIXES), *other.PATTERNS)
 OUTSIDE = "../"
 ENTRIES_A_FILE = 20  # of a directory are looked at, for each file that a bounded walk may take
 _SPECIAL = frozenset("*?[]!\\/#")  # what a plain name does not have
@@ -120,9 +118,9 @@ def discover_for(
 
     Raises what `settings_in` raises.
     """
-    walker = _Walker(settings_in, suffixes)
     paths = list(paths)
-    walker.named = [os.path.realpath(path) for path in paths if is_dir(path)]
+    named = [os.path.realpath(path) for path in paths if is_dir(path)]
+    walker = _Walker(settings_in, suffixes, named)
     for path in paths:
         walker.take(path)
     return walker.result()
@@ -135,10 +133,8 @@ def discover_real(
 
     most: files; None for a directory with more of them, or with so much else that to look at it takes long.
     """
-    walker = _Walker(settings_in, suffixes)
-    walker.most = most
     real = os.path.realpath(directory)
-    walker.named = [real]
+    walker = _Walker(settings_in, suffixes, [real], most)
     walker.walk(real, real)
     return None if walker.gave_up else [*map(Path, sorted(walker.found))]
 
@@ -308,15 +304,26 @@ class _Exclusion:
 
 
 class _Walker:
-    def __init__(self, settings_in: SettingsIn, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """A walk through directories.
+
+    named: real paths of the given directories. most: files after which it gives up; None: all are taken.
+    """
+
+    def __init__(
+        self,
+        settings_in: SettingsIn,
+        suffixes: tuple[str, ...] = SUFFIXES,
+        named: Sequence[str] = (),
+        most: int | None = None,
+    ) -> None:
         self.settings_in = settings_in
         self.suffixes = suffixes
         self.all_kinds = suffixes is SUFFIXES  # else those alone
         self.exclusions: list[_Exclusion] = []
-        self.named: list[str] = []  # real paths of the given directories
+        self.named = named
         self.problems: list[Problem] = []
         self.found: dict[str, tuple[bool, str]] = {}  # real path -> (is a link, path as given)
-        self.most: int | None = None  # files after which a walk gives up; None: all are taken
+        self.most = most
         self.gave_up = False
 
     def result(self) -> Discovery:

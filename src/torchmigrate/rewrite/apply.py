@@ -15,7 +15,6 @@ from msgspec import Struct, field
 
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.findings import Edit, Fix, edit_key, in_order
-from torchmigrate.patterns import pattern
 from torchmigrate.source.changes import changes
 from torchmigrate.source.text import Source, SourceError
 
@@ -168,56 +167,6 @@ def _conflict(edit: Edit, other: _Key) -> bool:
     if edit.mergeable or not alone:
         return edit.start < end and start < edit.end
     return edit.start <= end and start <= edit.end
-
-
-# ---- making edits -----------------------------------------------------------------------------------
-
-_TOKEN = pattern(
-    r"""\w*(?:'''(?:[^\\]|\\.)*?'''|\"""(?:[^\\]|\\.)*?\"""|'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
-    r"|\#[^\r\n]*|\d+\.\d*\w*|\w+|\r\n|\*\*|//|->|:=|[=!<>]=|<<|>>|\.\.\.|.",
-    re.DOTALL,
-)
-
-
-def minimal(start: int, old: str, new: str) -> list[Edit]:
-    """The edits that turn `old`, which begins at offset `start`, into `new`; empty if they are equal.
-
-    What both have in common at their ends is left alone, in whole tokens: no name, number, string,
-    comment or newline is split. If `new` is `old` with something around it, those are two insertions and
-    `old` stays as it is, so that fixes inside it can be applied at the same time.
-    """
-    if old == new:
-        return []
-    before, after = _TOKEN.findall(old), _TOKEN.findall(new)
-    around = _wrapped(before, after)
-    if around is not None:
-        head, tail = around
-        return [Edit(start, start, head), Edit(start + len(old), start + len(old), tail)]
-    limit = min(len(before), len(after))
-    left = 0
-    while left < limit and before[left] == after[left]:
-        left += 1
-    right = 0
-    while right < limit - left and before[-1 - right] == after[-1 - right]:
-        right += 1
-    from_ = start + sum(map(len, before[:left]))
-    to = start + len(old) - sum(map(len, before[len(before) - right :]))
-    return [Edit(from_, to, "".join(after[left : len(after) - right]))]
-
-
-def _wrapped(before: list[str], after: list[str]) -> tuple[str, str] | None:
-    """What stands before and after `before` in `after`, if it occurs exactly once and not at an end."""
-    size = len(before)
-    if not size or size >= len(after):
-        return None
-    places = [
-        index
-        for index in range(len(after) - size + 1)
-        if after[index] == before[0] and after[index : index + size] == before
-    ]
-    if len(places) != 1 or places[0] == 0 or places[0] + size == len(after):
-        return None
-    return "".join(after[: places[0]]), "".join(after[places[0] + size :])
 
 
 # ---- showing and writing ----------------------------------------------------------------------------

@@ -35,12 +35,6 @@ def _counts(text: str) -> tuple[int, int]:
     return single, double
 
 
-def preferred_quote(text: str) -> str:
-    """The quote that most strings of a source have; the double one if there is no such thing."""
-    single, double = _counts(text)
-    return "'" if single > double else '"'
-
-
 def requoted(new: str, old: str, text: str, near: str = "") -> str:
     """New code with its strings quoted as the strings next to it, or as the file quotes them; else unchanged.
 

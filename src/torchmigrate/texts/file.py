@@ -85,10 +85,6 @@ class TextFile:
         commands = self.commands if "install" in text or "create" in text else ()
         return [group for group in groups_of(text, self.kind, commands) if group.pins]
 
-    def speaks(self, rule: Rule) -> bool:
-        """Whether a rule says something in the range of releases."""
-        return rule.level is not None or severity(rule, self.versions) is not None
-
     def finding(
         self,
         rule: Rule,

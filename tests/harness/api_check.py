@@ -1,7 +1,6 @@
 """Whether a rule says what the API data says: versions, signatures and replacements.
 
-Asked in the tests of the catalogue and by `torchmigrate test-rules`. Where the data cannot tell (compiled
-code, libraries that are not in it), nothing is held against a rule.
+Where the data cannot tell (compiled code, libraries that are not in it), nothing is held against a rule.
 """
 
 from __future__ import annotations
