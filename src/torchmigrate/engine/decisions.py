@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding, Fix
-from torchmigrate.rewrite.fix_maker import joined_title
+from torchmigrate.rewrite.joined import joined_title
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
 

@@ -26,7 +26,7 @@ from torchmigrate.findings import (
     because,
 )
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import joined_fixes
+from torchmigrate.rewrite.joined import joined_fixes
 from torchmigrate.semantics.guards.formulas import (
     MISSING_IMPORT,
     MISSING_NAME,

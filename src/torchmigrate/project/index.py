@@ -3,81 +3,28 @@
 from __future__ import annotations
 
 import ast
-import functools
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
-from torchmigrate.files.paths import entries, exists
-from torchmigrate.patterns import pattern
-from torchmigrate.project.contents import Contents
 from torchmigrate.project.discover import SettingsIn
-from torchmigrate.project.importers import Taken, imported_at_import, is_reached
 from torchmigrate.project.listing import (
-    MOST_BYTES,
-    MOST_FILES,
-    NOTEBOOK,
-    content_of,
-    files_of,
     project_root,
     state_of,
 )
-from torchmigrate.project.mentions import Mentions, Name
+from torchmigrate.project.mentions import Name
 from torchmigrate.project.module_values import (
-    NO_TREE,
-    ModuleValues,
     by_local,
-    is_about_tests,
-    is_telling,
-    values_of,
 )
-from torchmigrate.project.own_states import STATE, OwnStates
+from torchmigrate.project.one_project import STEPS, Project
 from torchmigrate.project.questions import NO_ANSWER, Questions
-from torchmigrate.project.saved_files import SavedFiles
-from torchmigrate.project.screening import (
-    ASSIGNED,
-    BOUND,
-    PATCHING,
-    Imports,
-    Screened,
-    has_patching_call,
-    may_assign,
-    may_patch,
-    may_tell,
-    notebook_imports,
-    notebook_takes,
-    screen,
-)
 from torchmigrate.project.tested import imported_name, is_promising, tested_names
-from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Foreign, SemanticModel, Value
-from torchmigrate.semantics.public_names import public_name
-from torchmigrate.source.text import Source, SourceError
-from torchmigrate.source.trees import names_attribute
+from torchmigrate.semantics.model import SemanticModel, Value
 
 WORTH_SHARING = 200  # files of a project in a run
-STEPS = 4  # from module to module on the way to what a name means
 T = TypeVar("T")
-_WORD = pattern(r"\w+")
-_FILE = pattern(r"[/\\.]")
-_PICTURE = pattern(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebook
-_RUN = b"%run"
-# `%run layers.ipynb`, and the libraries that import notebooks.
-_TAKES_NOTEBOOKS = pattern(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs")
-_FEW = 12  # modules that are looked for one by one
-_SHORT = 4  # letters of a name that is in too many words
-_NOTHING = Contents([])
-# For the whole process, as soon as the file is imported. (torch/serialization.py)
-_DECIDES = pattern(
-    rb"^(?:os\.)?environ(?:\.setdefault\(|\[)\s*['\"]TORCH_FORCE_(?:NO_)?WEIGHTS_ONLY_LOAD['\"]",
-    re.MULTILINE,
-)
 
 
 class ProjectIndex:
@@ -94,7 +41,7 @@ class ProjectIndex:
     def __init__(self, settings_in: SettingsIn | None, questions: Questions | None = None) -> None:
         self.settings_in = settings_in
         self.questions = questions
-        self._projects: dict[Path, _Project] = {}
+        self._projects: dict[Path, Project] = {}
         self._states: dict[Path, str] = {}
         self._reals: dict[Path, Path] = {}
 
@@ -185,7 +132,7 @@ class ProjectIndex:
     def load(self, paths: Iterable[Path]) -> None:
         """Read the big projects of some files now, so that the processes that are forked share that."""
         directories = Counter(path.parent for path in paths)
-        sizes: Counter[_Project] = Counter()
+        sizes: Counter[Project] = Counter()
         for directory, files in directories.items():
             sizes[self._project(directory / "_")] += files
         for project, size in sizes.items():
@@ -262,7 +209,7 @@ class ProjectIndex:
             self.questions.add(question, path, arguments, answer)
         return answer
 
-    def _project(self, path: Path) -> _Project:
+    def _project(self, path: Path) -> Project:
         if self.settings_in is None:
             root = Path(os.devnull)
         else:
@@ -271,7 +218,7 @@ class ProjectIndex:
         if root not in self._projects:
             if self.questions is not None:  # before anything is read: what changes meanwhile is seen later
                 self._states[root] = state_of(root, self.settings_in)
-            self._projects[root] = _Project(root, self.settings_in)
+            self._projects[root] = Project(root, self.settings_in)
         if self.questions is not None:
             self.questions.of_state(root, self._states[root])
         return self._projects[root]
@@ -288,553 +235,6 @@ class ProjectIndex:
         return self._reals[path]
 
 
-class _Project:
-    """The files below one directory."""
-
-    def __init__(self, root: Path, settings_in: SettingsIn | None) -> None:
-        self.root = root
-        self.settings_in = settings_in
-        self._mentions: dict[Path, Mentions | None] = {}
-        self._mentioning: dict[str, list[Path]] = {}
-        self._screens: dict[
-            tuple[str, str, bool | None], tuple[list[tuple[Path, Screened]], Iterator[Path]]
-        ] = {}
-        self._replacing: dict[str, list[Path]] = {}
-        self._imported: dict[Path, Imports] = {}
-        self._loading: dict[str, list[tuple[bytes, Imports]]] = {}
-        self._imported_by: dict[Path, Imports] = {}
-        self._own_states: dict[Path, OwnStates | None] = {}
-        self._values: dict[Path, ModuleValues | None] = {}
-        self._imported_at_import: dict[Path, list[Taken]] = {}
-
-    def load(self) -> None:
-        """Read the files, and look through them for what most runs ask."""
-        _ = self.contents, self._with_calls, self._assigning, self.modules  # each is kept
-
-    @property
-    def contents(self) -> Contents:
-        """Python files that are not excluded, by their real paths; none where they are too much."""
-        return self._python or _NOTHING
-
-    @functools.cached_property
-    def _python(self) -> Contents | None:
-        return self._held(lambda path: path.suffix != NOTEBOOK)
-
-    @functools.cached_property
-    def notebooks(self) -> Contents | None:
-        """Notebooks that are not excluded, without the pictures in them; None: they are too much."""
-        return self._held(lambda path: path.suffix == NOTEBOOK)
-
-    def _held(self, wanted: Callable[[Path], bool]) -> Contents | None:
-        """What the files hold that are wanted; None: that is too much."""
-        if self._listed is None:
-            return None
-        left = MOST_BYTES
-
-        def contents() -> Iterator[tuple[Path, bytes]]:
-            nonlocal left
-            for path in filter(wanted, self._listed or ()):
-                data = content_of(path)
-                left -= len(data)
-                if left < 0:
-                    return
-                yield path, _PICTURE.sub(b"", data) if path.suffix == NOTEBOOK else data
-
-        held = Contents(contents())
-        return held if left >= 0 else None
-
-    @functools.cached_property
-    def _listed(self) -> list[Path] | None:
-        """The paths of the files; None: there is too much to look at."""
-        return files_of(self.root, self.settings_in)
-
-    @property
-    def too_big(self) -> bool:
-        """Whether nothing is known of the files, since to look at them would take too long."""
-        return self._python is None
-
-    # ---- checkpoints ---------------------------------------------------------------------------------
-
-    @functools.cached_property
-    def _saved(self) -> SavedFiles:
-        return SavedFiles(self.root, self.contents)
-
-    def saves_objects(self, directory: Path) -> bool:
-        return self.too_big or self._saved.saves_objects(directory)
-
-    def saves_plainly(self, directory: Path, name: str) -> bool | None:
-        return False if self.too_big else self._saved.saves_plainly(directory, name)
-
-    @functools.cached_property
-    def _deciding(self) -> list[tuple[Path, tuple[str, ...]]]:
-        """Where a package (or `conftest.py`) sets what `torch.load` reads, and the name of the package."""
-        found = []
-        for path in self.contents.holding(b"WEIGHTS_ONLY_LOAD"):
-            if path.name in ("__init__.py", "conftest.py") and _DECIDES.search(self.contents[path]):
-                package = parent = _parent(path)
-                while path.name == "__init__.py" and "__init__.py" in entries(parent):
-                    parent = parent.parent
-                found.append((package, package.parts[len(parent.parts) :]))
-        return found
-
-    def decides_loading(self, path: Path) -> bool:
-        for directory, package in self._deciding:
-            if directory in path.parents:
-                return True
-            if package and self.contents.get(path) is not None:
-                imports = self._imports_of(path)
-                names = [*imports.whole, *(name for name, _ in imports.taken)]
-                if any(name.base is None and name.parts[: len(package)] == package for name in names):
-                    return True
-        return False
-
-    # ---- words ---------------------------------------------------------------------------------------
-
-    @functools.cached_property
-    def modules(self) -> dict[str, list[Path]]:
-        """Last name of a module -> its files."""
-        found: dict[str, list[Path]] = {}
-        for path in self.contents.paths:
-            found.setdefault(module_parts(path)[-1], []).append(path)
-        return found
-
-    @functools.cached_property
-    def _naming(self) -> dict[bytes, list[Path]]:
-        """Last name of a module -> the files that have it in them as a word."""
-        return self.contents.naming(
-            frozenset(os.fsencode(name) for name in self.modules if name.isidentifier())
-        )
-
-    def mentioning(self, module: str) -> list[Path]:
-        """The files that have the last name of a module in them."""
-        if module not in self._mentioning:
-            name = os.fsencode(module)
-            identifier = module in self.modules and module.isidentifier()
-            if not identifier:
-                found = [*self.contents.holding(name)]
-            elif len(name) < _SHORT or len(self._mentioning) >= _FEW:
-                found = self._naming.get(name, [])
-            else:  # a run that makes few fixes need not know all
-                found = self.contents.having(name)
-            self._mentioning[module] = found
-        return self._mentioning[module]
-
-    def loading(self, module: str) -> list[tuple[bytes, Imports]]:
-        """What the notebooks hold that may import or run a module, and their imports."""
-        if module not in self._loading:
-            notebooks = self.notebooks or _NOTHING
-            held = ((path, notebooks[path]) for path in notebooks.holding(os.fsencode(module)))
-            self._loading[module] = [
-                (data, self._imports_in(path, data))
-                for path, data in held
-                if _has_word(data, module) and (_RUN in data or module in self._imports_in(path, data).words)
-            ]
-        return self._loading[module]
-
-    def _imports_in(self, notebook: Path, data: bytes) -> Imports:
-        if notebook not in self._imported_by:
-            self._imported_by[notebook] = notebook_imports(data)
-        return self._imported_by[notebook]
-
-    @functools.cached_property
-    def _with_calls(self) -> set[Path]:
-        """The files that may call what puts something else in the place of a name."""
-        named = {path for word in PATCHING for path in self.contents.holding(word.encode())}
-        return {path for path in named if has_patching_call(self.contents[path])}
-
-    @functools.cached_property
-    def _assigning(self) -> dict[bytes, set[Path]]:
-        """Attribute -> the files that may assign one of that name."""
-        found = self.contents.by_word(ASSIGNED)
-        for name, paths in self.contents.by_word(BOUND).items():
-            found.setdefault(name, set()).update(paths)
-        return found
-
-    def replacing(self, name: str) -> list[Path]:
-        """The files that may put something else in the place of what has this last part in its name."""
-        if name not in self._replacing:
-            word = name.encode()
-            paths = self._assigning.get(word, ()) if name.isascii() else self.contents.holding(word)
-            found = {
-                path
-                for path in paths
-                if may_assign(self.contents[path], functools.partial(self._imports_of, path), name)
-            }
-            found.update(
-                path
-                for path in self._with_calls
-                if may_patch(self.contents[path], functools.partial(self._imports_of, path), name)
-            )
-            self._replacing[name] = sorted(found)
-        return self._replacing[name]
-
-    # ---- classes that keep state, and what they derive from -----------------------------------------
-
-    @functools.cached_property
-    def _with_states(self) -> list[Path]:
-        """The files with a class that makes its state dict itself."""
-        return [*self.contents.holding(b"def %s(" % STATE.encode())]
-
-    def keeps_objects(self, name: Name, other: Path, called: Sequence[str]) -> bool:
-        word = name.parts[-1]
-        if not any(b"class %s" % os.fsencode(word) in self.contents[path] for path in self._with_states):
-            return False
-        module = self._defining(name, other, STEPS)
-        states = self._states_in(module) if module is not None else None
-        return states is not None and states.keeps_objects(
-            word, called, lambda node: self._is_plain_in(node, module)
-        )
-
-    def library_bases(self, name: Name, other: Path, without: str) -> set[str]:
-        module = self._defining(name, other, STEPS)
-        return self._bases_in(module, name.parts[-1], without, STEPS) if module is not None else set()
-
-    def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
-        states, mentions = self._states_in(module), self._mentions_of(module)
-        made = states.classes.get(name) if states is not None else None
-        if states is None or made is None or mentions is None or not steps:
-            return set()
-        if any(names_attribute(made, word) for word in without.split()):
-            return set()
-        found: set[str] = set()
-        for base in made.bases:
-            known: set[str] = set()
-            if isinstance(base, ast.Name) and base.id in states.classes:
-                known = self._bases_in(module, base.id, without, steps - 1)
-            for meant in mentions.meanings(base):
-                known |= self.qualified(meant, module)
-                if not known and (other := self._defining(meant, module, STEPS)) is not None:
-                    known = self._bases_in(other, meant.parts[-1], without, steps - 1)
-            if not known:
-                return set()
-            found |= known
-        return found
-
-    def is_plain(self, name: Name, other: Path) -> bool:
-        module = self._defining(name, other, STEPS)
-        states = self._states_in(module) if module is not None else None
-        return states is not None and states.is_plain(name.parts[-1])
-
-    def _is_plain_in(self, node: ast.expr, path: Path | None) -> bool:
-        """Whether what a name in a file means, which an import binds, is known to be text or a number."""
-        found = self._mentions_of(path) if path is not None else None
-        meant = found.meanings(node) if found is not None else []
-        return bool(meant) and all(path is not None and self.is_plain(name, path) for name in meant)
-
-    def _states_in(self, path: Path) -> OwnStates | None:
-        if path not in self._own_states:
-            saved = self._saved.of(path)
-            self._own_states[path] = OwnStates(saved.tree, saved) if saved is not None else None
-        return self._own_states[path]
-
-    def _defining(self, name: Name, other: Path, steps: int) -> Path | None:
-        """The module that binds a name, by more than an import; None: there is none, or more."""
-        found: set[Path] = set()
-        waiting = [(name, other, steps)]
-        while waiting:
-            name, other, steps = waiting.pop()
-            owner, word = replace(name, parts=name.parts[:-1]), name.parts[-1]
-            last = (*(owner.base or ()), *owner.parts)[-1:]
-            for path in [each for part in last for each in self.modules.get(part, ())]:
-                if path == other or not self._is(owner, other, path):
-                    continue
-                states, mentions = self._states_in(path), self._mentions_of(path)
-                if states is not None and word in states:
-                    found.add(path)
-                elif mentions is not None and steps:
-                    sources = mentions.bound(word) or [star.plus(word) for star in mentions.stars]
-                    waiting += [(source, path, steps - 1) for source in sources]
-        return found.pop() if len(found) == 1 else None
-
-    # ---- questions -----------------------------------------------------------------------------------
-
-    def needed(self, path: Path, name: str, starred: bool | None) -> bool:
-        module = module_parts(path)[-1]
-        starred = False if name.startswith("_") else starred
-        if self.too_big:
-            return True
-        if path.suffix == NOTEBOOK:  # which `import` does not find
-            held = [data for data, _ in self.loading(module)]
-            held += [self.contents[other] for other in self.mentioning(module)]
-            return self.notebooks is None or any(
-                _has_word(data, name) and _TAKES_NOTEBOOKS.search(data) for data in held
-            )
-        return (
-            any(
-                other != path
-                and self._may_take(screened, other, path)
-                and self._takes(other, path, name, starred)
-                for other, screened in self._screened(module, name, starred)
-            )
-            or self.notebooks is None
-            or any(
-                _has_word(data, name) and (_RUN in data or notebook_takes(imports, module, name))
-                for data, imports in self.loading(module)
-            )
-        )
-
-    def _screened(self, module: str, name: str, starred: bool | None) -> Iterator[tuple[Path, Screened]]:
-        """The files that may take a name of a module of this name, by their bytes: most that mention both
-        do not.
-
-        As far as somebody asks, once for all modules of that name: `train.py` is in every directory.
-        """
-        found, left = self._screens.setdefault((module, name, starred), ([], iter(self.mentioning(module))))
-        yield from found
-        for other in left:
-            screened = screen(self._imports_of(other), module, name, starred)
-            if screened is not None:
-                found.append((other, screened))
-                yield other, screened
-
-    def _may_take(self, screened: Screened, other: Path, path: Path) -> bool:
-        package = module_parts(path)[-2]
-        return screened.takes(package, lambda item: self._is(item, other, path))
-
-    def _imports_of(self, other: Path) -> Imports:
-        if other not in self._imported:
-            self._imported[other] = Imports(
-                functools.partial(self.contents.__getitem__, other), other.parent.parts
-            )
-        return self._imported[other]
-
-    def _takes(self, other: Path, path: Path, name: str, starred: bool | None) -> bool:
-        found = self._mentions_of(other)
-        if found is None:  # it does not parse: Python 2
-            return _has_word(self.contents[other], name)
-        starred = _has_word(self.contents[other], name) if starred is None else starred
-        if starred and any(self._is(star, other, path) for star in found.stars):
-            return True
-        held = loaded = False  # whether the module is imported as a whole, or by its name in a string
-        stem = module_parts(path)[-1]
-        for item in found.names:
-            if (stem, name) in pairwise(item.parts[1:]) and item.parts[0] not in LIBRARY_ROOTS:
-                return True  # `middle.layers.name`
-            for size in range(len(item.parts) + 1):
-                if not self._is(Name(item.base, item.parts[:size]), other, path):
-                    continue
-                if item.parts[size : size + 1] == (name,):
-                    return True
-                if size == len(item.parts):
-                    held = True
-                    if item in found.dynamic:
-                        return True
-        for parts in found.strings:
-            for size in range(1, len(parts) + 1):
-                if self._is(Name(None, parts[:size]), other, path):
-                    if parts[size : size + 1] == (name,):
-                        return True
-                    loaded |= size == len(parts) and found.loads
-        for text in found.texts:
-            if stem in text and _FILE.split(text.removesuffix(".py"))[-1] == stem:
-                is_file = text.endswith(".py")
-                if is_file and name in found.words:  # `exec(open("layers.py").read())` binds them all
-                    return True
-                loaded |= is_file or found.loads
-            elif name in text and name in _WORD.findall(text) and _imports(text, stem):
-                return True  # code
-        if loaded and found.dynamic_objects:
-            return True
-        return (held or loaded) and (name in found.attributes or (name,) in found.strings)
-
-    def replaces(self, path: Path, name: str) -> bool:
-        if self.too_big:
-            return False
-        for other in self.replacing(name):
-            found = self._mentions_of(other)
-            if other == path or found is None:
-                continue
-            for item in found.patched:
-                if item.parts[-1:] == (name,) and self._is(replace(item, parts=item.parts[:-1]), other, path):
-                    return True
-        return False
-
-    def patches(self, path: Path, qualified: str) -> Path | None:
-        if self.too_big:
-            return None
-        last = qualified.rpartition(".")[2]
-        for other in self.replacing(last):
-            if other != path and self._patches(other, qualified, last):
-                return other
-        return None
-
-    def _patches(self, other: Path, qualified: str, last: str) -> bool:
-        found = self._mentions_of(other)
-        if found is None:
-            return False
-        return last in found.patched_anywhere or any(
-            item.parts[-1] == last and qualified in self.qualified(item, other) for item in found.patched
-        )
-
-    # ---- names ---------------------------------------------------------------------------------------
-
-    def qualified(self, name: Name, other: Path) -> set[str]:
-        """The public names of a library that a name in a file may mean."""
-        return set(map(public_name, self._in_library(name, other, STEPS)))
-
-    def _in_library(self, item: Name, other: Path, steps: int) -> Iterator[str]:
-        """The qualified names of a library that a name may be, through the modules of the project."""
-        if item.base is None and item.parts[0] in LIBRARY_ROOTS:
-            yield ".".join(item.parts)
-            return
-        # What is replaced in a module itself is its binding: the name in the library stays as it is.
-        for size in range(1, len(item.parts) - 1):
-            module = replace(item, parts=item.parts[:size])
-            for path in self.modules.get(item.parts[size - 1], ()):
-                found = self._mentions_of(path) if steps and self._is(module, other, path) else None
-                for bound in found.bound(item.parts[size]) if found is not None else ():
-                    yield from self._in_library(bound.plus(*item.parts[size + 1 :]), path, steps - 1)
-
-    def said(self, name: Name, other: Path, steps: int, attributes: Collection[str] = ()) -> Value:
-        """What a name is that a file imports, as far as that is for tests; empty where it says nothing.
-
-        attributes: the attributes to look up, if it may be a module; none: they are not known.
-        """
-        if self.too_big or not steps:
-            return ()
-        module = self._only(name, other)
-        if module is not None:  # the file itself; a test reads one of its attributes
-            asked = [name.plus(attribute) for attribute in attributes if attribute]
-            if attributes and not any(self.said(each, other, steps) for each in asked):
-                return ()
-            values = self._values_of(module)
-            return () if values is None else (Foreign(name.parts[-1], NO_TREE, values),)
-        module = self._only(replace(name, parts=name.parts[:-1]), other)
-        if module is None:
-            return ()
-        wanted = name.parts[-1]
-        tells = may_tell(self.contents.get(module) or b"", wanted)
-        values = self._values_of(module) if tells else None
-        held = values(ast.Name(wanted, ast.Load())) if values is not None else ()
-        if is_about_tests(held):
-            return held if is_telling(held) else ()
-        # It may have it from another file itself.
-        imports = self._imports_of(module)
-        named = [owner.plus(wanted) for owner, names in imports.taken if wanted in names]
-        if len(named) > 1:
-            return ()
-        stars = [owner.plus(wanted) for owner, names in imports.taken if "*" in names]
-        found = (self.said(source, module, steps - 1, attributes) for source in named or stars)
-        return next(filter(None, found), ())
-
-    def _only(self, name: Name, other: Path) -> Path | None:
-        """The only file that a name of a module may mean; None: there is none, or more."""
-        last = (*(name.base or ()), *name.parts)[-1:]
-        found = [path for part in last for path in self.modules.get(part, ()) if self._is(name, other, path)]
-        return found[0] if len(found) == 1 and found[0] != other else None
-
-    def _values_of(self, path: Path) -> ModuleValues | None:
-        if path not in self._values:
-            self._values[path] = values_of(path, self.contents.get(path))
-        return self._values[path]
-
-    # ---- imports -------------------------------------------------------------------------------------
-
-    def importers(self, path: Path) -> list[Path]:
-        module = module_parts(path)[-1]
-        found = {
-            other
-            for other in self.mentioning(module)
-            if other != path
-            and other.suffix == ".py"
-            and (module in self._imports_of(other).words)
-            and any(self._imports(taken, other, path) for taken in self._at_import(other))
-        }
-        if path.name == "__init__.py":
-            inside = (other for other in self.contents.paths if path.parent in other.parents)
-            found.update(other for other in inside if other != path and other.suffix == ".py")
-        return sorted(found)
-
-    def _at_import(self, path: Path) -> list[Taken]:
-        if path not in self._imported_at_import:
-            try:
-                tree = Source.from_bytes(self.contents[path], path).parse()
-                self._imported_at_import[path] = imported_at_import(tree, path.parent.parts)
-            except (SourceError, RecursionError):
-                self._imported_at_import[path] = []
-        return self._imported_at_import[path]
-
-    def _imports(self, taken: Taken, other: Path, path: Path) -> bool:
-        """Whether what is taken in a file is surely the module at `path`."""
-        name = taken.name
-        if self._only(name, other) != path:
-            return False
-        if name.base is None and not is_reached(Path(*module_parts(path)), name.parts, other, self.root):
-            return False
-        if not taken.member:
-            return True
-        # What the package binds is taken from there.
-        package = self.contents.get(Path(*module_parts(path)).parent / "__init__.py")
-        return package is None or not _has_word(package, name.parts[-1])
-
-    def _is(self, name: Name, other: Path, path: Path) -> bool:
-        """Whether a name in `other` may be the module at `path`."""
-        module = module_parts(path)
-        if name.base is not None:
-            return (*name.base, *name.parts) == module
-        if not name.parts or module[-len(name.parts) :] != name.parts:
-            return False
-        # A script imports the modules in its own directory, whatever else has such a name.
-        beside = _parent(other)
-        names = entries(beside)
-        if "__init__.py" not in names and (
-            f"{name.parts[0]}.py" in names or _is_package(beside, name.parts[0])
-        ):
-            return (*beside.parts, *name.parts) == module
-        return True
-
-    def _mentions_of(self, path: Path) -> Mentions | None:
-        if path not in self._mentions:
-            self._mentions[path] = _mentions(path, self.contents.get(path))
-        return self._mentions[path]
-
-
 def _name(base: Any, parts: Any) -> Name:
     """A name from what JSON has of it."""
     return Name(None if base is None else tuple(map(str, base)), tuple(map(str, parts)))
-
-
-def _imports(text: str, module: str) -> bool:
-    """Whether a string holds the code of an import."""
-    return (
-        module in text
-        and re.search(rf"\b(?:from|import)[ \t]+[\w.]*\b{re.escape(module)}\b", text) is not None
-    )
-
-
-@functools.lru_cache(maxsize=MOST_FILES)
-def _parent(path: Path) -> Path:
-    return path.parent
-
-
-@functools.lru_cache(maxsize=MOST_FILES)
-def module_parts(path: Path) -> tuple[str, ...]:
-    """A module as the parts of its absolute path; a package is its directory."""
-    return path.parent.parts if path.stem == "__init__" else (*path.parent.parts, path.stem)
-
-
-def _is_package(directory: Path, name: str) -> bool:
-    return name in entries(directory) and exists(directory / name / "__init__.py")
-
-
-def _mentions(path: Path, data: bytes | None) -> Mentions | None:
-    """What a file takes and patches; None: it cannot be parsed."""
-    try:
-        source = Source.read(path) if data is None else Source.from_bytes(data, path)
-        return Mentions(source.parse(), path.parent.parts)
-    except (SourceError, RecursionError):
-        return None
-
-
-def _has_word(data: bytes, name: str) -> bool:
-    """Whether an identifier is in a text, also after a newline as JSON writes it."""
-    word = os.fsencode(name)
-    start = data.find(word)
-    while start >= 0 and name.isascii():
-        before = data[max(0, start - 2) : start]
-        if (not before[-1:].isalnum() and before[-1:] != b"_") or before in (b"\\n", b"\\t"):
-            end = data[start + len(word) : start + len(word) + 1]
-            if not end.isalnum() and end != b"_":
-                return True
-        start = data.find(word, start + len(word))
-    return start >= 0

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -33,6 +32,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite import identity
 from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.rewrite.imports.planner import ImportPlanner, Refusal
+from torchmigrate.rewrite.joined import joined_fixes, joined_title
 from torchmigrate.rewrite.lines import remove_statements
 from torchmigrate.rewrite.oldest import range_at
 from torchmigrate.rewrite.quotes import requoted, requoted_within
@@ -44,8 +44,7 @@ from torchmigrate.semantics.model import Binding, BindingKind, Role, Use, Via
 from torchmigrate.semantics.values.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.ranges import Ranges
-from torchmigrate.versions.range import applicability, requirement, severity, timeline
-from torchmigrate.versions.releases import show_version
+from torchmigrate.versions.range import applicability, required, severity, timeline
 
 if TYPE_CHECKING:
     from torchmigrate.rewrite.context import FileContext
@@ -86,9 +85,6 @@ class _Move(Struct):
         """The new qualified name of a use, and how it is written."""
         rest = f".{hit.use.attribute_path}" if hit.use.attribute_path else ""
         return self.new + rest, local + rest
-
-
-_MOST_TITLES = 3  # of a fix that changes several imports of one statement
 
 
 def _warns(hit: RuleMatch) -> bool:
@@ -744,29 +740,6 @@ def _after_all(finding: Finding, fix: Fix | None, why: tuple[Reason, ...]) -> Fi
     return replace(finding, fix=None, blocked_by=tuple(dict.fromkeys((*finding.blocked_by, *why))))
 
 
-def joined_fixes(fixes: Mapping[int, Fix]) -> dict[int, Fix]:
-    """Several fixes as one, by the id() of each, as safe as the least safe of them.
-
-    Where they change one import in different ways they stay apart, for one round each.
-    """
-    worst = min(fixes.values(), key=lambda fix: fix.applicability)
-    edits = sorted({edit for fix in fixes.values() for edit in fix.edits})
-    held_by = tuple(dict.fromkeys(reason for fix in fixes.values() for reason in fix.held_by))
-    if any(one.end > other.start for one, other in pairwise(edits)):
-        level = worst.applicability
-        return {key: replace(fix, applicability=level, held_by=held_by) for key, fix in fixes.items()}
-    whole = replace(
-        worst,
-        title=joined_title(list(dict.fromkeys(fix.title for fix in fixes.values()))),
-        held_by=held_by,
-        edits=tuple(edits),
-        releases=tuple(dict.fromkeys(release for fix in fixes.values() for release in fix.releases)),
-        requires=tuple(sorted({text for fix in fixes.values() for text in fix.requires})),
-        unsafe=None,
-    )
-    return dict.fromkeys(fixes, whole)
-
-
 def variables(hit: RuleMatch) -> Mapping[str, str]:
     """What templates of the rule may name for this symbol: `$new` and its own variables."""
     rule = hit.rule
@@ -782,14 +755,6 @@ def _needed(case: Case, hit: RuleMatch) -> Case:
     return replace(case, requires=None) if new and new.partition(".")[0] not in LIBRARY_ROOTS else case
 
 
-def required(case: Case, rule: Rule) -> set[str]:
-    """What the new code of a case needs, for `Fix.requires`."""
-    if case.requires is None:
-        return set()
-    library, version = requirement(case.requires, rule.library)
-    return {f"{library} {show_version(version)}"}
-
-
 def fill(text: str, name: str, values: Mapping[str, str]) -> str:
     """A rule's text with `{name}` and `{new}` filled in."""
     if "{" not in text:
@@ -797,10 +762,3 @@ def fill(text: str, name: str, values: Mapping[str, str]) -> str:
     for key, value in (("name", name), *values.items()):
         text = text.replace("{" + key + "}", value)
     return text
-
-
-def joined_title(titles: Sequence[str]) -> str:
-    """The title of one fix for several names."""
-    named = [*titles[:1], *(title[:1].lower() + title[1:] for title in titles[1:_MOST_TITLES])]
-    rest = len(titles) - len(named)
-    return "; ".join([*named, f"{rest} more"] if rest else named)

@@ -32,13 +32,6 @@ _BY_NAME = {
 _DOCKER = ("dockerfile.", "dockerfile-", "dockerfile_", "containerfile.")
 _REQUIREMENTS = pattern(r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|pip)")
 _LISTS = (".txt", ".in", ".pip")
-# The same as patterns, for people.
-PATTERNS = (
-    *(f"*{suffix}" for suffix in _BY_SUFFIX),
-    *("Makefile", "GNUmakefile", "Dockerfile*", "Containerfile*"),
-    *("pyproject.toml", "Pipfile", "setup.cfg", "tox.ini"),
-    *("*requirements*.txt", "*constraints*.txt", "requirements/*.txt"),
-)
 # How all of them end, or begin: what is asked of every entry of a directory.
 _ENDS = (*_BY_SUFFIX, *_LISTS, ".toml", ".cfg", ".ini", "file")
 _ENDS = (*_ENDS, *(end.upper() for end in _ENDS))

@@ -23,6 +23,7 @@ __all__ = [
     "Versioned",
     "applicability",
     "parse_version",
+    "required",
     "requirement",
     "severity",
     "timeline",
@@ -219,6 +220,14 @@ def requirement(text: str, library: str) -> tuple[str, Version]:
     name, _, version = text.rpartition(" ")
     name = name or library
     return "torch" if name in COUNTED_AS_TORCH else name, _version(version)
+
+
+def required(case: Replacement, rule: Versioned) -> set[str]:
+    """What the new code of a case needs, for `Fix.requires`."""
+    if case.requires is None:
+        return set()
+    library, version = requirement(case.requires, rule.library)
+    return {f"{library} {show_version(version)}"}
 
 
 def _lives_with_change(rule: Versioned, versions: VersionRange) -> bool:

@@ -24,12 +24,12 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import joined_fixes, required
 from torchmigrate.rewrite.imports.planner import Refusal
+from torchmigrate.rewrite.joined import joined_fixes
 from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.functions import Functions
 from torchmigrate.semantics.model import Role, Use
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 RULES = {
     "TM220": "apex-amp-initialize",

@@ -24,13 +24,12 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.nodes import has_comment, name_replaced, replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.trees import last_name, walk
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 _LOSS = "torch.nn.BCELoss"
 _NEW = {

@@ -14,12 +14,11 @@ from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import Argument, code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.nodes import has_comment, replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 _COMPILE = "torch.compile"
 # `nopython=` is the only keyword with another name; guard functions have no public counterpart.

@@ -24,13 +24,13 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import fill, required
+from torchmigrate.rewrite.fix_maker import fill
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.semantics.flow.mentions import Spot, position
 from torchmigrate.semantics.model import Scope, SemanticModel
 from torchmigrate.source.trees import walk
-from torchmigrate.versions.range import applicability, severity, timeline
+from torchmigrate.versions.range import applicability, required, severity, timeline
 
 COMPILE = "torch.compile"
 IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in the wheel of 2.0.1

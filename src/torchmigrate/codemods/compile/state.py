@@ -30,12 +30,11 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.lines import logical_line
 from torchmigrate.rewrite.nodes import has_comment, unassigned
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.trees import children, last_name, walk
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 # Who writes one of these knows of the prefix.
 _MOST = 16  # models of a file that are followed: for each, all that may use it is looked through

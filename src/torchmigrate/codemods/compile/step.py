@@ -18,7 +18,6 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import begins_line
 from torchmigrate.rewrite.nodes import add_decorator, name_span
@@ -26,7 +25,7 @@ from torchmigrate.rewrite.placing import use_at
 from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import children, last_name, walk
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 _STEP = pattern(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
 _MODEL = pattern(r"(?:\w+_)?(?:model|net|network|module|mod)")

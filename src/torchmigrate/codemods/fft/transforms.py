@@ -30,13 +30,12 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import Part, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.expressions import ExpressionEdits
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import is_alone, remove_statements
 from torchmigrate.rewrite.statements import removed
 from torchmigrate.semantics.flow.reaching import reaching
 from torchmigrate.semantics.model import Binding, Role, Scope
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"

@@ -27,13 +27,12 @@ from torchmigrate.codemods.pretrained.tables import Entry, literal_entries
 from torchmigrate.findings import Applicability, Edit, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use, Via
 from torchmigrate.source.trees import walk
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 _CHOICES = "choices of models"
 _BEST = (

@@ -13,10 +13,9 @@ from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.nodes import has_comment, replaced
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 _ACCELERATOR = "torch.accelerator"
 _KINDS = {

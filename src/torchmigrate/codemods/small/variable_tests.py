@@ -17,13 +17,12 @@ from torchmigrate.findings import Applicability, Finding, Fix, Severity, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import required
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.nodes import has_comment, name_replaced, replaced
 from torchmigrate.semantics.model import Role
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.values.types import STATED, level
-from torchmigrate.versions.range import applicability
+from torchmigrate.versions.range import applicability, required
 
 _VOLATILE = "volatile.variables"  # the codemod of TM331
 _TENSOR = "torch.Tensor"
