@@ -287,15 +287,13 @@ def test_what_the_project_requires(flake8: Flake8) -> None:
     assert flake8.places("a.py") == []
 
 
-def test_excluded_files_and_accepted_findings(
-    flake8: Flake8, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_excluded_files_and_accepted_findings(flake8: Flake8) -> None:
     flake8.write(
         "pyproject.toml", '[tool.torchmigrate]\nextend-exclude = ["gen"]\nbaseline = "accepted.json"\n'
     )
     flake8.write("a.py", OLD)
     flake8.write("gen/a.py", OLD)
-    launch(flake8.path, "baseline", "a.py", output=tmp_path_factory.mktemp("output")).check_returncode()
+    launch(flake8.path, "baseline", "a.py").check_returncode()
     assert flake8.places(".") == []
     flake8.write("a.py", f"{OLD}z = torch.ger(a, b)\n")
     assert flake8.places(".") == ["5 TM110"]
@@ -351,14 +349,12 @@ def test_stdin(flake8: Flake8) -> None:
         "import torch; s = 'größer 😀'; x = torch.qr(a)\n".encode(),
     ],
 )
-def test_places_are_in_characters(
-    flake8: Flake8, data: bytes, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_places_are_in_characters(flake8: Flake8, data: bytes) -> None:
     """Where `torchmigrate check` has them as well."""
     flake8.write("a.py", data)
     (place,) = re.findall(r"^a\.py:(\d+:\d+): TM104", flake8.run("--select=TM1", "a.py").stdout)
     arguments = ("check", "a.py", "--output-format", "concise", "--no-cache")
-    done = launch(flake8.path, *arguments, output=tmp_path_factory.mktemp("output"))
+    done = launch(flake8.path, *arguments)
     assert done.stdout.startswith(f"a.py:{place}: TM104 ")
 
 

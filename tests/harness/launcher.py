@@ -24,7 +24,7 @@ from flake8.main.cli import main
 """
 # It forks for each run, and imports what that has imported before it forks again: none knows what others have seen.
 LAUNCHER = """
-import atexit, importlib, json, os, sys, traceback
+import atexit, importlib, json, os, signal, sys, traceback
 for line in sys.stdin:
     order = json.loads(line)
     reading, writing = os.pipe()
@@ -34,9 +34,10 @@ for line in sys.stdin:
         os.chdir(order["cwd"])
         os.environ.clear()
         os.environ.update(order["env"])
-        for target, name in enumerate((order["in"], order["out"], order["err"])):
+        signal.alarm(order["timeout"])
+        for target, name in enumerate(order["files"]):
             os.dup2(os.open(name, os.O_RDONLY if target == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
-        sys.argv = [order["program"], *order["arguments"]]
+        sys.argv = order["arguments"]
         code = 1
         try:
             code = main()
@@ -71,36 +72,48 @@ def _launcher(program: str) -> subprocess.Popen[str]:
 
 
 def launch(
-    where: Path, *arguments: str | Path, output: Path, **environ: str
+    where: Path,
+    *arguments: str | Path,
+    output: Path | None = None,
+    stdin: str = "",
+    timeout: int = 0,
+    **environ: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of torchmigrate in a directory.
 
-    output: a directory for what it prints.
+    output: a directory for what it prints, else a temporary one. timeout: the seconds after which it is killed.
     """
-    return _launch(TORCHMIGRATE, "torchmigrate", where, arguments, output, environment(**environ))
+    return _launch(TORCHMIGRATE, where, arguments, output, stdin, timeout, environment(**environ))
 
 
 def launch_flake8(where: Path, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run flake8 in a directory."""
-    with tempfile.TemporaryDirectory() as output:
-        return _launch(FLAKE8, "flake8", where, arguments, Path(output), environment(), stdin)
+    return _launch(FLAKE8, where, arguments, None, stdin, 0, environment())
 
 
 def _launch(
     program: str,
-    name: str,
     where: Path,
     arguments: tuple[str | Path, ...],
-    output: Path,
+    output: Path | None,
+    stdin: str,
+    timeout: int,
     environ: dict[str, str],
-    stdin: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    given, out, err = output / "stdin", output / "stdout", output / "stderr"
-    given.write_text(stdin, "utf-8")
-    order = {"cwd": str(where), "program": name, "arguments": [*map(str, arguments)], "env": environ}
-    launcher = _launcher(program)
-    assert launcher.stdin is not None and launcher.stdout is not None
-    launcher.stdin.write(json.dumps({**order, "in": str(given), "out": str(out), "err": str(err)}) + "\n")
-    launcher.stdin.flush()
-    code = int(launcher.stdout.readline())
-    return subprocess.CompletedProcess(arguments, code, *(path.read_text("utf-8") for path in (out, err)))
+    with tempfile.TemporaryDirectory() as own:
+        files = {name: (output or Path(own)) / name for name in ("stdin", "stdout", "stderr")}
+        files["stdin"].write_text(stdin, "utf-8")
+        order = {
+            "cwd": str(where),
+            "arguments": ["", *map(str, arguments)],
+            "env": environ,
+            "timeout": timeout,
+            "files": [*map(str, files.values())],
+        }
+        launcher = _launcher(program)
+        assert launcher.stdin is not None and launcher.stdout is not None
+        launcher.stdin.write(json.dumps(order) + "\n")
+        launcher.stdin.flush()
+        code = int(launcher.stdout.readline())
+        printed = (files[name].read_text("utf-8") for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(arguments, code, *printed)
