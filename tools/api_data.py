@@ -32,7 +32,7 @@ from api.check import check
 from api.reader import link, read_release
 from api.sources import package_of, unpacked
 
-from torchmigrate.versions.releases import COMPANIONS, Version, parse_version, show_version
+from torchmigrate.versions.releases import COMPANIONS, RELEASES, Version, parse_version, show_version
 from torchmigrate.versions.surface import DATA, Surface, surface_of
 from torchmigrate.versions.surface_file import decode, encode, with_release
 from torchmigrate.versions.surface_model import Entry
@@ -79,14 +79,18 @@ def read(library: str, version: str, sources: Path | None, out: Path) -> None:
 @click.argument("library", default="torch")
 @click.option("--sources", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--all", "everything", is_flag=True, help="Print the explained ones too.")
-def check_installed(library: str, sources: Path | None, everything: bool) -> None:
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to write what is read.")
+def check_installed(library: str, sources: Path | None, everything: bool, out: Path | None) -> None:
     """Compare what is read of LIBRARY with the installed one, from its own sources or those given."""
     if sources is None:
         spec = importlib.util.find_spec(library)
         if spec is None or spec.origin is None:
             raise click.ClickException(f"{library} is not installed here")
         sources = Path(spec.origin).parent.parent
-    report = check(link(library, sources))
+    linker = link(library, sources)
+    if out is not None:
+        out.write_bytes(encode(library, [(RELEASES[-1], linker.entries)]))
+    report = check(linker)
     lists = [
         ("read, but not there", report.absent, explained.READ_BUT_ABSENT),
         ("there, but not read", report.unread, explained.NOT_READ),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.launcher import launch
 from harness.program import FIX_ALL, fixed, only, run
 
 BACKEND = """\
@@ -69,10 +68,8 @@ def test_in_every_format(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text("import torch\n" + "torch.jit.script(f)\n" * 12)
 
     def out(form: str) -> str:
-        command = [sys.executable, "-m", "torchmigrate", "check", "--isolated", "--select", "TM640"]
-        return subprocess.run(
-            [*command, "--output-format", form, "old.py"], cwd=tmp_path, capture_output=True, text=True
-        ).stdout
+        command = ("check", "--isolated", "--select", "TM640")
+        return launch(tmp_path, *command, "--output-format", form, "old.py").stdout
 
     (finding,) = json.loads(out("json"))
     assert finding["location"]["row"] == 2
@@ -160,11 +157,9 @@ def test_a_comment_hides_its_own_line_of_a_joined_finding(comment: str) -> None:
 
 def test_a_plan_counts_the_places_of_joined_findings(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text("from torch import symeig\nsymeig(*a)\nsymeig(*b)\nsymeig(*c)\n")
-    program = [sys.executable, "-m", "torchmigrate"]
 
     def out(*command: str) -> Any:
-        done = subprocess.run([*program, *command], cwd=tmp_path, capture_output=True, text=True)
-        return json.loads(done.stdout)
+        return json.loads(launch(tmp_path, *command).stdout)
 
     assert len(out("plan", "--isolated", "--output-format", "json", ".")["places"]) == 3  # with the import
     assert len(out("check", "--isolated", "--output-format", "json", ".")) == 1
@@ -226,8 +221,7 @@ def test_what_is_not_installed_need_not_run_on_the_minimum(
     for name, text in {path: NEW, **dict.fromkeys(others, "")}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    program = [sys.executable, "-m", "torchmigrate", "check", "--select", "TM005", "--minimum", "2.0", "."]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+    done = launch(tmp_path, "check", "--select", "TM005", "--minimum", "2.0", ".")
     assert ("TM005" in done.stdout) is expected, done.stdout + done.stderr
 
 

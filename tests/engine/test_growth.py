@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from harness.fixing import checked_and_fixed
+from harness.launcher import launch
 
 from torchmigrate.project.mentions import Mentions, Name
 from torchmigrate.semantics.facts.answers import Answers
@@ -63,11 +62,9 @@ PROGRAMS = {
 def test_the_program_ends(program: str, tmp_path: Path) -> None:
     file = tmp_path / "m.py"
     file.write_text(program)
-    command = [sys.executable, "-m", "torchmigrate", "check", "--isolated", "--select", "ALL"]
+    command = ["check", "--isolated", "--select", "ALL"]
     for options in ([], ["--fix", "--unsafe-fixes"]):
-        run = subprocess.run(
-            [*command, *options, str(file)], capture_output=True, text=True, timeout=ENDS, check=False
-        )
+        run = launch(tmp_path, *command, *options, file, timeout=ENDS)
         assert run.returncode in (0, 1), run.stderr
         assert "nested too deeply" not in run.stderr
 
@@ -76,8 +73,7 @@ def test_sums_of_lists_in_setup_py(tmp_path: Path) -> None:
     lines = ["from setuptools import setup", 'a0 = ["torch>=1.5"]']
     lines += [f"a{i + 1} = a{i} + a{i}" for i in range(45)]
     (tmp_path / "setup.py").write_text("\n".join([*lines, "setup(install_requires=a45)", ""]))
-    command = [sys.executable, "-m", "torchmigrate", "check", "-v", str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=ENDS, check=False)
+    run = launch(tmp_path, "check", "-v", tmp_path, timeout=ENDS)
     assert "minimum: torch 1.5" in run.stderr
 
 
@@ -108,8 +104,7 @@ def test_elif_chains_of_a_thousand_branches_are_done(tmp_path: Path) -> None:
     branches = "".join(f"    elif k == {i}:\n        x = torch.ger(x, x)\n" for i in range(1200))
     file = tmp_path / "m.py"
     file.write_text(f"import torch\ndef f(k, x):\n    if k < 0:\n        pass\n{branches}    return x\n")
-    command = [sys.executable, "-m", "torchmigrate", "check", "--isolated", "--select", "TM110", "--fix"]
-    run = subprocess.run([*command, str(file)], capture_output=True, text=True, timeout=ENDS, check=False)
+    run = launch(tmp_path, "check", "--isolated", "--select", "TM110", "--fix", file, timeout=ENDS)
     assert (run.returncode, run.stderr.split(" in ")[0]) == (0, "Fixed 1200 findings")
     assert "torch.ger" not in file.read_text()
 

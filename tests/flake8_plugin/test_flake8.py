@@ -1,4 +1,4 @@
-"""The plugin in the real flake8, in a process of its own."""
+"""The plugin in the real flake8, in a process of its own for each run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.launcher import launch, launch_flake8
 from harness.project import environment
 
 from torchmigrate import __version__
@@ -45,15 +46,7 @@ class Flake8:
     def run(
         self, *arguments: str, code: int | None = None, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "flake8", *arguments],
-            cwd=self.path,
-            env=environment(),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
+        done = launch_flake8(self.path, *arguments, stdin=stdin)
         assert "Traceback" not in done.stderr + done.stdout, done.stderr
         if code is not None:
             assert done.returncode == code, (done.stdout, done.stderr)
@@ -80,7 +73,11 @@ def test_it_is_on_where_it_is_installed(flake8: Flake8) -> None:
         "a.py:3:5: TM600 `torch.load` without `weights_only`: the default changed to True in torch 2.6\n"
         "a.py:4:5: TM104 `torch.qr` was removed in torch 2.14; use `torch.linalg.qr`\n"
     )
-    assert f"torchmigrate: {__version__}" in " ".join(flake8.run("--version", code=0).stdout.split())
+    # As it is started from a shell.
+    done = subprocess.run(
+        [sys.executable, "-m", "flake8", "--version"], env=environment(), stdout=subprocess.PIPE
+    )
+    assert f"torchmigrate: {__version__}" in " ".join(done.stdout.decode().split())
 
 
 def test_clean(flake8: Flake8) -> None:
@@ -296,13 +293,7 @@ def test_excluded_files_and_accepted_findings(flake8: Flake8) -> None:
     )
     flake8.write("a.py", OLD)
     flake8.write("gen/a.py", OLD)
-    subprocess.run(
-        [sys.executable, "-m", "torchmigrate", "baseline", "a.py"],
-        cwd=flake8.path,
-        env=environment(),
-        check=True,
-        capture_output=True,
-    )
+    launch(flake8.path, "baseline", "a.py").check_returncode()
     assert flake8.places(".") == []
     flake8.write("a.py", f"{OLD}z = torch.ger(a, b)\n")
     assert flake8.places(".") == ["5 TM110"]
@@ -362,13 +353,8 @@ def test_places_are_in_characters(flake8: Flake8, data: bytes) -> None:
     """Where `torchmigrate check` has them as well."""
     flake8.write("a.py", data)
     (place,) = re.findall(r"^a\.py:(\d+:\d+): TM104", flake8.run("--select=TM1", "a.py").stdout)
-    done = subprocess.run(
-        [sys.executable, "-m", "torchmigrate", "check", "a.py", "--output-format", "concise", "--no-cache"],
-        cwd=flake8.path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    arguments = ("check", "a.py", "--output-format", "concise", "--no-cache")
+    done = launch(flake8.path, *arguments)
     assert done.stdout.startswith(f"a.py:{place}: TM104 ")
 
 

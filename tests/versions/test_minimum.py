@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.launcher import launch
 
-import torchmigrate
-
-SOURCE = Path(torchmigrate.__file__).parent.parent
 SCALER = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"  # its safe fix needs torch 2.3
 PLACES = ("train.py", "tools/train.py", "trainer/train.py", "trainer/craft/train.py", "trainer/craft/a/b.py")
 
@@ -36,11 +33,7 @@ class Project:
     def run(
         self, *arguments: str | Path, cwd: Path | None = None, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "torchmigrate", *map(str, arguments)]
-        environ = {**os.environ, "PYTHONPATH": str(SOURCE)}
-        done = subprocess.run(
-            command, cwd=cwd or self.path, env=environ, input=stdin, capture_output=True, text=True
-        )
+        done = launch(cwd or self.path, *arguments, stdin=stdin)
         assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
         return done
 
