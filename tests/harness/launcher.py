@@ -1,59 +1,134 @@
-"""The program as a process of its own for each run, without the time that each takes to start."""
+"""The program as a process of its own for each run, without the time that each takes to start.
+
+One process has everything imported, and forks for each run: no run has what another one has seen. What a test
+starts is a small program that hands its arguments, directory, variables and streams to that process, waits, and
+ends as the run did. Signals end the small program alone: for a test of signals, start `harness.project.command`.
+"""
 
 from __future__ import annotations
 
-import json
+import atexit
+import shutil
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
 from harness.project import environment
 
-# It has everything imported, and forks for each run: none knows what the others have seen.
-LAUNCHER = """
-import json, os, sys
-import torchmigrate.cli.check, torchmigrate.cli.program, torchmigrate.cli.session, torchmigrate.engine.analysis
-import torchmigrate.cache.cache, torchmigrate.rewrite.cases.new_code, torchmigrate.versions.detect
-import torchmigrate.cli.upgrade, torchmigrate.upgrade.upgrade
+_LAUNCHER = """
+import ast, gc, os, select, signal, socket, sys
+import torchmigrate.cli.check, torchmigrate.cli.plan, torchmigrate.cli.program, torchmigrate.cli.session
+import torchmigrate.cache.cache, torchmigrate.engine.analysis, torchmigrate.rewrite.cases.new_code
+import torchmigrate.cli.upgrade, torchmigrate.server.server, torchmigrate.versions.detect
 from torchmigrate.__main__ import main
-for line in sys.stdin:
-    order = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.chdir(order["cwd"])
+
+waiting = {}  # process -> where its exit code is expected
+
+def reap(*_):
+    while waiting:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if not process:
+            break
+        with waiting.pop(process) as connection:
+            try:
+                connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            except OSError:
+                pass
+
+signal.signal(signal.SIGCHLD, reap)
+gc.freeze()
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+print(flush=True)
+while listener in select.select([listener, 0], [], [])[0]:  # else the tests are over
+    connection = listener.accept()[0]
+    data, streams, _, _ = socket.recv_fds(connection, 65536, 3)
+    while more := connection.recv(65536):
+        data += more
+    where, arguments, variables = ast.literal_eval(data.decode())
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    process = os.fork()
+    if process:
+        waiting[process] = connection
+    else:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    if not process:
+        for target, stream in enumerate(streams):
+            os.dup2(stream, target)
+        listener.close()
+        connection.close()
+    for stream in streams:
+        os.close(stream)
+    if not process:
+        sys.stdout.reconfigure(line_buffering=os.isatty(1))
+        os.chdir(where)
         os.environ.clear()
-        os.environ.update(order["env"])
-        for target, name in enumerate((os.devnull, order["out"], order["err"])):
-            os.dup2(os.open(name, os.O_RDONLY if target == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
-        sys.argv = ["torchmigrate", *order["arguments"]]
+        os.environ.update(variables)
+        sys.argv = ["torchmigrate", *arguments]
         main()
         os._exit(0)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+# Without `site` and anything that takes long to import.
+_START = """
+import _socket, os, sys
+connection = _socket.socket(_socket.AF_UNIX)
+connection.connect(sys.argv[1])
+order = repr((os.getcwd(), sys.argv[2:], dict(os.environ))).encode()
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+sent = connection.sendmsg([order], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+connection.sendall(order[sent:])
+connection.shutdown(_socket.SHUT_WR)
+for number in range(3):
+    os.close(number)
+code = int(connection.recv(16) or 1)
+if code < 0:
+    os.kill(os.getpid(), -code)
+os._exit(code)
 """
 
 
 @cache
-def _launcher(**variables: str) -> subprocess.Popen[str]:
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, "-c", LAUNCHER], env=environment(**variables), stdin=pipe, stdout=pipe, text=True
+def _listening(**variables: str) -> str:
+    """The socket of a process that forks, started with these variables."""
+    directory = Path(tempfile.mkdtemp(prefix="torchmigrate-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = str(directory / "launcher")
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", _LAUNCHER, path],
+        env=environment(**variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == b"\n"
+    _LAUNCHERS.append(launcher)
+    return path
 
 
-def launch(
-    where: Path, *arguments: str | Path, output: Path, **environ: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a command of the program in a directory.
+_LAUNCHERS: list[subprocess.Popen[bytes]] = []  # which live as long as these tests
 
-    output: a directory for what it prints. A hash seed counts: each has a process of its own that forks.
+
+def quick_command(*arguments: str | Path, **variables: str) -> list[str]:
+    """As `harness.project.command`, in a fork.
+
+    variables: those that the interpreter reads when it starts, such as the hash seed.
     """
-    out, err = output / "stdout", output / "stderr"
-    order = {"cwd": str(where), "arguments": [*map(str, arguments)], "env": environment(**environ)}
+    return [sys.executable, "-ISc", _START, _listening(**variables), *map(str, arguments)]
+
+
+def launch(where: Path, *arguments: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the program in a directory."""
     seed = {name: environ[name] for name in ("PYTHONHASHSEED",) if name in environ}
-    launcher = _launcher(**seed)
-    assert launcher.stdin is not None and launcher.stdout is not None
-    launcher.stdin.write(json.dumps({**order, "out": str(out), "err": str(err)}) + "\n")
-    launcher.stdin.flush()
-    code = int(launcher.stdout.readline())
-    return subprocess.CompletedProcess(arguments, code, *(path.read_text("utf-8") for path in (out, err)))
+    return subprocess.run(
+        quick_command(*arguments, **seed),
+        cwd=where,
+        env=environment(**environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )

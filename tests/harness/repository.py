@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +90,7 @@ class Repository:
         before = self.state if (self.path / ".git").exists() else ()
         if self.real:  # as the stand-in's environment has it
             variables.setdefault("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        with tempfile.TemporaryDirectory() as output:
-            done = launch(self.path.parent, *arguments, output=Path(output), **variables)
+        done = launch(self.path.parent, *arguments, **variables)
         assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
         assert done.returncode == code, (done.stdout, done.stderr)
         assert not before or self.state == before

@@ -477,9 +477,8 @@ def test_a_dry_run_says_what_would_be_done_and_makes_nothing(tmp_path: Path) -> 
 
 def test_the_work_directory_may_be_relative(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PROJECT)
-    (tmp_path / "output").mkdir()
     options = ("--to", "2.13", "--env", shared_environment(), "--work", "../elsewhere", "--dry-run")
-    done = launch(repository.path, "upgrade", ".", *options, output=tmp_path / "output")
+    done = launch(repository.path, "upgrade", ".", *options)
     assert done.returncode == 0 and "(TM110): 1 file" in done.stdout, done.stderr
 
 
@@ -549,12 +548,11 @@ def test_bad_options_get_one_line(tmp_path: Path, options: list[str], says: str)
 def test_bad_places_get_one_line(tmp_path: Path) -> None:
     empty = Repository(tmp_path, {}, git=False)
     empty.git("init", "--quiet")
-    (tmp_path / "output").mkdir()
-    done = launch(tmp_path, *empty.options(), output=tmp_path / "output")
+    done = launch(tmp_path, *empty.options())
     assert done.returncode == 2 and "the repository has no commits" in done.stderr
     (tmp_path / "file").write_text("")
     arguments = [argument.replace(str(empty.path), str(tmp_path / "file")) for argument in empty.options()]
-    done = launch(tmp_path, *arguments, output=tmp_path / "output")
+    done = launch(tmp_path, *arguments)
     assert done.returncode == 2 and "not a directory" in done.stderr
     empty.commit()
     empty.git("branch", "torchmigrate/upgrade-2.13")
