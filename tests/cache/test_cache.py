@@ -40,7 +40,7 @@ class Project:
         return path
 
     def run(self, *arguments: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
-        done = launch(self.path, *arguments, output=self.path.parent, **environ)
+        done = launch(self.path, *arguments, **environ)
         assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
         return done
 

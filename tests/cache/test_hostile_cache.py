@@ -40,7 +40,7 @@ class Victim:
 
     def run(self, *options: str, where: str = ".", **environ: str) -> subprocess.CompletedProcess[str]:
         found = {**self.environ, **environ}
-        done = launch(self.path / where, "check", "-v", *options, output=self.output, **found)
+        done = launch(self.path / where, "check", "-v", *options, **found)
         assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
         return done
 

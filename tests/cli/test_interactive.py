@@ -32,10 +32,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 class Session:
     """The command in a terminal; `shown` is what every question showed, then what came after the last answer."""
 
-    def __init__(self, project: Project, *options: str, **environ: str) -> None:
-        self.terminal = Terminal(
-            ("check", "-i", "--color", "never", *options), project.path, columns=100, **environ
-        )
+    def __init__(self, project: Project, *options: str, own: bool = False, **environ: str) -> None:
+        arguments = ("check", "-i", "--color", "never", *options)
+        self.terminal = Terminal(arguments, project.path, columns=100, own=own, **environ)
         self.shown: list[str] = []
 
     def question(self) -> str:
@@ -169,7 +168,7 @@ def test_control_c_keeps_what_was_accepted(project: Project) -> None:
 
 def test_sigterm_keeps_what_was_accepted(project: Project) -> None:
     path = project.write("a.py", TWO)
-    session = Session(project)
+    session = Session(project, own=True)
     session.answer("y")
     session.question()
     os.kill(session.terminal.process.pid, signal.SIGTERM)

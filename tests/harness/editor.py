@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from harness.project import command, environment
+from harness.launcher import quick_command
+from harness.project import environment
 
 T = TypeVar("T")
 PATIENCE = 120  # seconds, on a busy machine
@@ -73,7 +74,7 @@ class Editor:
         self._thread.start()
         self.client = _Client()
         self._listen()
-        self._begin(pull, resolve, encodings, options, watches, program or command("server"))
+        self._begin(pull, resolve, encodings, options, watches, program or quick_command("server"))
 
     def _begin(
         self,

@@ -1,9 +1,14 @@
-"""A program as a process of its own for each run, without the time that each takes to start."""
+"""The program as a process of its own for each run, without the time that each takes to start.
+
+One process has everything imported, and forks for each run: no run has what another one has seen. What a test
+starts is a small program that hands its arguments, directory, variables and streams to that process, waits, and
+ends as the run did. Signals end the small program alone: for a test of signals, start `harness.project.command`.
+"""
 
 from __future__ import annotations
 
 import atexit
-import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,107 +18,145 @@ from pathlib import Path
 from harness.project import environment
 
 # What a program imports, and its `main`.
-TORCHMIGRATE = """
-import torchmigrate.cli.check, torchmigrate.cli.program, torchmigrate.cli.session, torchmigrate.engine.analysis
-import torchmigrate.cache.cache, torchmigrate.rewrite.cases.new_code, torchmigrate.versions.detect
+_PROGRAMS = {
+    "torchmigrate": """
+import torchmigrate.cli.check, torchmigrate.cli.plan, torchmigrate.cli.program, torchmigrate.cli.session
+import torchmigrate.cache.cache, torchmigrate.engine.analysis, torchmigrate.rewrite.cases.new_code
+import torchmigrate.cli.upgrade, torchmigrate.server.server, torchmigrate.versions.detect
 from torchmigrate.__main__ import main
-"""
-FLAKE8 = f"""{TORCHMIGRATE}
-import torchmigrate.flake8_plugin
+""",
+    "flake8": """
+import torchmigrate.cli.check, torchmigrate.cli.session, torchmigrate.engine.analysis, torchmigrate.flake8_plugin
 from flake8.main.cli import main
-"""
-# It forks for each run, and imports what that has imported before it forks again: none knows what others have seen.
-LAUNCHER = """
-import atexit, importlib, json, os, signal, sys, traceback
-for line in sys.stdin:
-    order = json.loads(line)
-    reading, writing = os.pipe()
-    known = set(sys.modules)
-    child = os.fork()
-    if not child:
-        os.chdir(order["cwd"])
-        os.environ.clear()
-        os.environ.update(order["env"])
-        signal.alarm(order["timeout"])
-        for target, name in enumerate(order["files"]):
-            os.dup2(os.open(name, os.O_RDONLY if target == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
-        sys.argv = order["arguments"]
-        code = 1
-        try:
-            code = main()
-        except SystemExit as stop:
-            code = stop.code
-        except BaseException:
-            traceback.print_exc()
-        os.write(writing, "\\n".join(name for name in sys.modules if name not in known).encode()[:60_000])
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        os._exit(code or 0)  # without taking apart what the parent has imported
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.close(writing)
-    with os.fdopen(reading) as names:
-        for name in names.read().splitlines():
+""",
+}
+_LAUNCHER = """
+import ast, gc, os, select, signal, socket, sys
+
+waiting = {}  # process -> where its exit code is expected
+
+def reap(*_):
+    while waiting:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if not process:
+            break
+        with waiting.pop(process) as connection:
             try:
-                importlib.import_module(name)
-            except ImportError:
+                connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            except OSError:
                 pass
-    print(code, flush=True)
+
+signal.signal(signal.SIGCHLD, reap)
+gc.freeze()
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+print(flush=True)
+while listener in select.select([listener, 0], [], [])[0]:  # else the tests are over
+    connection = listener.accept()[0]
+    data, streams, _, _ = socket.recv_fds(connection, 65536, 3)
+    while more := connection.recv(65536):
+        data += more
+    where, (timeout, *arguments), variables = ast.literal_eval(data.decode())
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    process = os.fork()
+    if process:
+        waiting[process] = connection
+    else:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    if not process:
+        for target, stream in enumerate(streams):
+            os.dup2(stream, target)
+        listener.close()
+        connection.close()
+    for stream in streams:
+        os.close(stream)
+    if not process:
+        sys.stdout.reconfigure(line_buffering=os.isatty(1))
+        os.chdir(where)
+        os.environ.clear()
+        os.environ.update(variables)
+        sys.argv = [sys.argv[2], *arguments]
+        signal.alarm(int(timeout))
+        code = main()
+        sys.stdout.flush()
+        os._exit(code or 0)
+"""
+# Without `site` and anything that takes long to import.
+_START = """
+import _socket, os, sys
+connection = _socket.socket(_socket.AF_UNIX)
+connection.connect(sys.argv[1])
+order = repr((os.getcwd(), sys.argv[2:], dict(os.environ))).encode()
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+sent = connection.sendmsg([order], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+connection.sendall(order[sent:])
+connection.shutdown(_socket.SHUT_WR)
+for number in range(3):
+    os.close(number)
+code = int(connection.recv(16) or 1)
+if code < 0:
+    os.kill(os.getpid(), -code)
+os._exit(code)
 """
 
 
 @cache
-def _launcher(program: str) -> subprocess.Popen[str]:
-    pipe = subprocess.PIPE
-    started = subprocess.Popen(
-        [sys.executable, "-c", program + LAUNCHER], env=environment(), stdin=pipe, stdout=pipe, text=True
+def _listening(program: str, **variables: str) -> str:
+    """The socket of a process that forks for runs of a program, started with these variables."""
+    directory = Path(tempfile.mkdtemp(prefix="torchmigrate-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = str(directory / "launcher")
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAMS[program] + _LAUNCHER, path, program],
+        env=environment(**variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
-    atexit.register(started.communicate)  # it ends when nothing more can be asked
-    return started
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == b"\n"
+    _LAUNCHERS.append(launcher)
+    return path
+
+
+_LAUNCHERS: list[subprocess.Popen[bytes]] = []  # which live as long as these tests
+
+
+def quick_command(
+    *arguments: str | Path, program: str = "torchmigrate", timeout: int = 0, **variables: str
+) -> list[str]:
+    """As `harness.project.command`, in a fork.
+
+    program: or flake8. timeout: the seconds after which the fork is killed. variables: those that the interpreter
+    reads when it starts, such as the hash seed.
+    """
+    start = [sys.executable, "-ISc", _START, _listening(program, **variables), str(timeout)]
+    return [*start, *map(str, arguments)]
 
 
 def launch(
-    where: Path,
-    *arguments: str | Path,
-    output: Path | None = None,
-    stdin: str = "",
-    timeout: int = 0,
-    **environ: str,
+    where: Path, *arguments: str | Path, stdin: str = "", timeout: int = 0, **environ: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of torchmigrate in a directory.
-
-    output: a directory for what it prints, else a temporary one. timeout: the seconds after which it is killed.
-    """
-    return _launch(TORCHMIGRATE, where, arguments, output, stdin, timeout, environment(**environ))
+    """Run a command of the program in a directory; timeout: the seconds after which it is killed."""
+    seed = {name: environ[name] for name in ("PYTHONHASHSEED",) if name in environ}
+    return _run(quick_command(*arguments, timeout=timeout, **seed), where, stdin, environ)
 
 
 def launch_flake8(where: Path, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run flake8 in a directory."""
-    return _launch(FLAKE8, where, arguments, None, stdin, 0, environment())
+    return _run(quick_command(*arguments, program="flake8"), where, stdin, {})
 
 
-def _launch(
-    program: str,
-    where: Path,
-    arguments: tuple[str | Path, ...],
-    output: Path | None,
-    stdin: str,
-    timeout: int,
-    environ: dict[str, str],
+def _run(
+    command: list[str], where: Path, stdin: str, environ: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    with tempfile.TemporaryDirectory() as own:
-        files = {name: (output or Path(own)) / name for name in ("stdin", "stdout", "stderr")}
-        files["stdin"].write_text(stdin, "utf-8")
-        order = {
-            "cwd": str(where),
-            "arguments": ["", *map(str, arguments)],
-            "env": environ,
-            "timeout": timeout,
-            "files": [*map(str, files.values())],
-        }
-        launcher = _launcher(program)
-        assert launcher.stdin is not None and launcher.stdout is not None
-        launcher.stdin.write(json.dumps(order) + "\n")
-        launcher.stdin.flush()
-        code = int(launcher.stdout.readline())
-        printed = (files[name].read_text("utf-8") for name in ("stdout", "stderr"))
-        return subprocess.CompletedProcess(arguments, code, *printed)
+    return subprocess.run(
+        command,
+        cwd=where,
+        env=environment(**environ),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )

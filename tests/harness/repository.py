@@ -1,4 +1,4 @@
-"""Small projects in git repositories, upgraded with the program in a process of its own."""
+"""Small projects in git repositories, upgraded with the program, on a stand-in for torch or on the real one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness.project import command, environment
+from harness.launcher import launch
+from harness.project import command
+from harness.stand_in import shared_environment
 
 _WHO = {
     f"GIT_{role}_{what}": "t@example.com" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
@@ -17,10 +19,14 @@ _WHO = {
 
 
 class Repository:
-    """A project with its own repository; `where` holds it and what an upgrade makes beside it."""
+    """A project with its own repository; `where` holds it and what an upgrade makes beside it.
 
-    def __init__(self, where: Path, files: dict[str, str], *, git: bool = True) -> None:
+    real: it is upgraded on the torch that runs these tests, not on the stand-in of `harness.stand_in`.
+    """
+
+    def __init__(self, where: Path, files: dict[str, str], *, git: bool = True, real: bool = False) -> None:
         self.path = where / "project"
+        self.real = real
         self.work = where / "project-upgrade-2.13"
         for name, text in files.items():
             self.write(name, text)
@@ -62,30 +68,29 @@ class Repository:
         ]
         return (*(self.git(*arguments) for arguments in asked), *texts)
 
+    def options(self, *more: str, own: bool = False) -> list[str]:
+        """The command line without the program. own: an environment is made, or is named in `more`."""
+        given = [] if own else ["--env", sys.prefix if self.real else str(shared_environment())]
+        return ["upgrade", str(self.path), "--to", "2.13", *given, *more]
+
     def arguments(self, *more: str, own: bool = False) -> list[str]:
-        """The command line. own: an environment is made; else that of the tests is used."""
-        given = [] if own else ["--env", sys.prefix]
-        return command("upgrade", str(self.path), "--to", "2.13", *given, *more)
+        """The whole command line, for tests in which the process is the subject."""
+        return command(*self.options(*more, own=own))
 
     def upgrade(
         self, *more: str, code: int = 0, own: bool = False, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Upgrade; the checkout is as it was, and no traceback reaches the user."""
-        return self.run(self.arguments(*more, own=own), code=code, **variables)
+        return self.run(self.options(*more, own=own), code=code, **variables)
 
     def run(
         self, arguments: list[str], *, code: int = 0, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """The same with a whole command line."""
+        """The same with a whole command line, without the program."""
         before = self.state if (self.path / ".git").exists() else ()
-        done = subprocess.run(
-            arguments,
-            cwd=self.path.parent,
-            env=environment(**variables),
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
+        if self.real:  # as the stand-in's environment has it
+            variables.setdefault("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        done = launch(self.path.parent, *arguments, **variables)
         assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
         assert done.returncode == code, (done.stdout, done.stderr)
         assert not before or self.state == before

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.launcher import quick_command
 from harness.program import heed_interrupts
 from harness.project import command, environment
 
@@ -22,7 +23,7 @@ PATIENCE = 60.0  # seconds
 class Terminal:
     """A command in a terminal. `shown` is all that it has written by now.
 
-    program: what runs with the arguments; empty: torchmigrate.
+    program: what runs with the arguments; empty: torchmigrate. own: in a process of its own, for signals.
     """
 
     def __init__(
@@ -32,13 +33,14 @@ class Terminal:
         *,
         columns: int = 0,
         program: Sequence[str] = (),
+        own: bool = False,
         **environ: str,
     ) -> None:
         self._controller, terminal = pty.openpty()
         if columns:
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.process = subprocess.Popen(
-            [*program, *arguments] if program else command(*arguments),
+            [*program, *arguments] if program else (command if own else quick_command)(*arguments),
             cwd=cwd,
             env=environment(**{"TERM": "xterm", **environ}),
             stdin=terminal,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.launcher import launch
 from harness.project import Project, environment
 from plan_support import LOAD, RFFT, SCALER, SYMEIG, UGLY, place, write_project
 
@@ -530,10 +531,9 @@ def test_the_same_bytes_every_time(project: Project, output_format: str) -> None
     found = set()
     for jobs, seed in (("1", "0"), ("3", "1")):
         arguments = ("plan", "--to", "2.6", "--output-format", output_format, "--jobs", jobs)
-        process = project.start(*arguments, env=environment(PYTHONHASHSEED=seed))
-        out, errors = process.communicate()
-        assert process.returncode == 0, errors
-        found.add(out)
+        done = launch(project.path, *arguments, PYTHONHASHSEED=seed)
+        assert done.returncode == 0, done.stderr
+        found.add(done.stdout)
     assert len(found) == 1 and len(found.pop()) > 1000
 
 

@@ -49,7 +49,7 @@ def test_plain():
 
 
 def test_what_tests_show_is_used_also_in_files_that_other_fixes_changed_before(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, {"model.py": MODEL, "test_model.py": TESTS})
+    repository = Repository(tmp_path, {"model.py": MODEL, "test_model.py": TESTS}, real=True)
     repository.upgrade("--unsafe-fixes")
     assert repository.result("model.py") == MODEL.replace("torch.ger", "torch.outer").replace(
         "a.symeig(eigenvectors=True)", 'torch.linalg.eigh(a, UPLO="U")'
@@ -141,7 +141,7 @@ def test_warnings_that_no_finding_is_about_are_listed(tmp_path: Path) -> None:
         "    lib.put(torch.zeros(1).expand(3), torch.tensor([0, 1]))\n\n\n"
         "def test_outer():\n    lib.outer(torch.ones(2))\n"
     )
-    repository = Repository(tmp_path, {"lib.py": lib, "test_lib.py": test})
+    repository = Repository(tmp_path, {"lib.py": lib, "test_lib.py": test}, real=True)
     repository.upgrade("--unsafe-fixes")
     assert "torch.outer" in repository.result("lib.py")
     [note] = [note for note in repository.report["notes"] if "torch warned" in note]

@@ -1,4 +1,4 @@
-"""Whole upgrades of small projects, with real git, real pytest and the torch that is installed here."""
+"""Whole upgrades of small projects, with real git and real pytest; with a stand-in for torch, unless `real`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
-from harness.project import command, environment
+from harness.launcher import launch
+from harness.project import environment
 from harness.repository import Repository
+from harness.stand_in import shared_environment
 
-assert torch.__version__.startswith("2.13"), "the target of these upgrades"
+pytestmark = pytest.mark.one_python
 
 MODEL = """\
 import torch
@@ -476,14 +477,8 @@ def test_a_dry_run_says_what_would_be_done_and_makes_nothing(tmp_path: Path) -> 
 
 def test_the_work_directory_may_be_relative(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PROJECT)
-    options = ("--to", "2.13", "--env", sys.prefix, "--work", "../elsewhere", "--dry-run")
-    done = subprocess.run(
-        command("upgrade", ".", *options),
-        cwd=repository.path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    options = ("--to", "2.13", "--env", shared_environment(), "--work", "../elsewhere", "--dry-run")
+    done = launch(repository.path, "upgrade", ".", *options)
     assert done.returncode == 0 and "(TM110): 1 file" in done.stdout, done.stderr
 
 
@@ -502,9 +497,9 @@ def test_a_part_of_a_repository_is_upgraded_alone(tmp_path: Path) -> None:
     )
     arguments = [
         argument.replace(str(repository.path), str(repository.path / "part"))
-        for argument in repository.arguments()
+        for argument in repository.options()
     ]
-    subprocess.run(arguments, env=environment(), check=True, capture_output=True)
+    repository.run(arguments)
     assert "torch.linalg.eigh" in repository.result("part/model.py")
     assert repository.result("other.py") == MODEL
 
@@ -553,11 +548,11 @@ def test_bad_options_get_one_line(tmp_path: Path, options: list[str], says: str)
 def test_bad_places_get_one_line(tmp_path: Path) -> None:
     empty = Repository(tmp_path, {}, git=False)
     empty.git("init", "--quiet")
-    done = subprocess.run(empty.arguments(), env=environment(), capture_output=True, text=True)
+    done = launch(tmp_path, *empty.options())
     assert done.returncode == 2 and "the repository has no commits" in done.stderr
     (tmp_path / "file").write_text("")
-    arguments = [argument.replace(str(empty.path), str(tmp_path / "file")) for argument in empty.arguments()]
-    done = subprocess.run(arguments, env=environment(), capture_output=True, text=True)
+    arguments = [argument.replace(str(empty.path), str(tmp_path / "file")) for argument in empty.options()]
+    done = launch(tmp_path, *arguments)
     assert done.returncode == 2 and "not a directory" in done.stderr
     empty.commit()
     empty.git("branch", "torchmigrate/upgrade-2.13")

@@ -247,7 +247,7 @@ def test_a_run_that_goes_on_has_the_options_of_the_first_one(tmp_path: Path, fas
     repository = Repository(tmp_path, PROJECT)
     repository.upgrade("--env", fast, "--test", "pytest -q -k inner", "--no-evidence", "--unsafe-fixes")
     log = (repository.work / "log.txt").read_text()
-    arguments = [each for each in repository.arguments("--resume", own=True) if each not in ("--to", "2.13")]
+    arguments = [each for each in repository.options("--resume", own=True) if each not in ("--to", "2.13")]
     repository.run(arguments)
     assert (repository.work / "log.txt").read_text() == log, "all was known"
     repository.run([*arguments, "--test", "pytest -q", "--no-unsafe-fixes"])
