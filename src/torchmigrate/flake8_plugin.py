@@ -121,7 +121,7 @@ class Checker:
 
     @classmethod
     def parse_options(cls, manager: Any, options: argparse.Namespace, files: Sequence[str]) -> None:
-        """Take what flake8 was told; each of its processes does."""
+        """Take the options of flake8; each of its processes does."""
         _session.cache_clear()  # another run of a process that goes on
         selectors = _selectors(options)
         cls.given = Given(
@@ -131,7 +131,7 @@ class Checker:
             options.torchmigrate_config,
             not options.disable_noqa,
         )
-        # flake8 selects the names of its plugins, of which TorchFix's codes are none.
+        # flake8 selects the names of its plugins; TorchFix's codes are not among them.
         options.extended_default_select = [*options.extended_default_select, THEIRS]
         if selectors.wants_some and selectors.chosen is not None:
             options.extend_select = [*(options.extend_select or ()), NOT_DONE]

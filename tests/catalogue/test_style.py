@@ -58,36 +58,14 @@ RIDDLES = [
 NAMES = {"None", "NVIDIA's", "PIL", "PyTorch", "PyTorch's", "TorchScript", "TorchServe", "MAGMA"}
 
 # Phrases that contain a hit and are right: file and phrase. Each has its reason.
-EXCEPTIONS: dict[str, dict[str, str]] = {}
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "src/torchmigrate/report/explanation.py": {"Found, but not fixed": "a heading"},
+    "src/torchmigrate/report/summary.py": {"Found X": "the summary of a run, as in ruff"},
+}
 
 # Hits that are left, by directory of `src/torchmigrate`. A number may only become smaller.
 LEFT: dict[str, int] = {
     "CONTRIBUTING.md": 44,
-    "__main__.py": 1,
-    "api.py": 3,
-    "authoring": 8,
-    "baseline": 9,
-    "cache": 20,
-    "catalogue": 12,
-    "cli": 33,
-    "codemods": 2,
-    "config": 9,
-    "docs/fleet.md": 1,
-    "evidence": 7,
-    "files": 14,
-    "findings.py": 5,
-    "flake8_plugin.py": 2,
-    "fleet": 29,
-    "match": 26,
-    "planning": 21,
-    "printing.py": 2,
-    "report": 32,
-    "run": 14,
-    "server": 25,
-    "source": 26,
-    "texts": 15,
-    "upgrade": 32,
-    "versions": 38,
 }
 
 
@@ -194,9 +172,9 @@ def test_pages_are_plain(file: Path) -> None:
 
 def test_exceptions_are_needed() -> None:
     for name, phrases in EXCEPTIONS.items():
-        text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        texts = [" ".join(text.split()) for _, text in _prose_of_python(ROOT / name)]
         for phrase, reason in phrases.items():
-            assert phrase in text and reason, (name, phrase)
+            assert any(phrase in text for text in texts) and reason, (name, phrase)
 
 
 def _texts(node: Any, key: str | None = None, at: str = "?") -> Iterator[tuple[str, str, str]]:

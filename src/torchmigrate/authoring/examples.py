@@ -33,7 +33,7 @@ from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.releases import NEWEST
 
-# A directory that does not exist: a module beside the example would shadow a library.
+# A directory that does not exist: a module next to the example would shadow a library.
 EXAMPLE_PATH = Path("<example>", "example.py")
 LATIN_1 = "# -*- coding: latin-1 -*-\n# déjà vu\n"
 
@@ -264,7 +264,7 @@ def _diff(wanted: str, got: str) -> str:
 
 
 def _is_placed_here(text: str) -> bool:
-    """Whether a text holds f-strings of which this Python knows the inner places: they can be fixed."""
+    """Whether a text holds f-strings whose inner places this Python knows: they can be fixed."""
     return sys.version_info >= (3, 12) and any(
         isinstance(node, ast.JoinedStr) for node in walk(ast.parse(text))
     )

@@ -516,7 +516,7 @@ def at(tree: ast.AST, path: Way) -> ast.AST | None:
 
 
 def alike(one: ast.AST, other: ast.AST, path: Way) -> bool:
-    """Whether two trees have the same kind of statement at a path, with as many beside it."""
+    """Whether two trees have the same kind of statement at a path, in blocks of the same length."""
     *above, (field, _) = path
     outer = at(one, tuple(above)), at(other, tuple(above))
     sizes = {len(_block(node, field)) for node in outer if node is not None}

@@ -40,9 +40,9 @@ class Checked(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """What a run makes of a baseline: by entry, how often it is accepted from now on.
+    """The changes that a run makes to a baseline: by entry, how often it is accepted from now on.
 
-    fewer: of entries whose findings are gone. more: of those that have moved to another file, or whose line a
+    fewer: of entries without findings. more: of those that have moved to another file, or whose line a
     fix has changed.
     """
 
@@ -90,7 +90,7 @@ class Baseline:
         self._of_file: defaultdict[str, dict[Entry, int]] = defaultdict(dict)
         for entry, count in self.content.counts.items():
             self._of_file[entry.path][entry] = count
-        # Files that are not there any more: they may have got another name.
+        # Files that no longer exist: they may have been renamed.
         self.gone = {name for name in self._of_file if not os.path.lexists(f"{self.directory}/{name}")}
         self._moved = _Accepted({e: count for name in self.gone for e, count in self._of_file[name].items()})
         self._uses: dict[str, list[_Use]] = {}
@@ -146,15 +146,15 @@ class Baseline:
             self._uses[name] = uses
         return new
 
-    # ---- what becomes of it ----------------------------------------------------------------------------
+    # ---- changes after a run ----------------------------------------------------------------------------
 
     def change(self, checked: Iterable[Checked], directories: Sequence[Path]) -> Change:
-        """What is to be taken out of the baseline, and what has moved within it.
+        """The entries to remove from the baseline, and the entries that have moved within it.
 
-        checked: the files that were checked as a whole. directories: in which all files were: what is gone
-        there has not got another name elsewhere. Rules that were not looked for keep their entries; so do
-        all, where the release that was asked for is older than that of the baseline, or where that is about
-        examples and these were not checked.
+        checked: the files that were checked as a whole. directories: in which all files were: a file missing
+        there was not moved elsewhere. Rules that were not looked for keep their entries; so do all, if the
+        target is older than the target of the baseline, or if the baseline is about examples and these were
+        not checked.
         """
         fewer: dict[Entry, int] = {}
         more: dict[Entry, int] = {}

@@ -50,7 +50,7 @@ class Content(Struct, frozen=True):
 
 
 def read_content(path: Path) -> Content:
-    """What a file says. Raises BaselineError where it cannot be read or is no baseline."""
+    """What a file says. Raises BaselineError if it cannot be read or is not a baseline."""
     try:
         data = read(path, MOST)
     except UnreadableError as error:
@@ -126,7 +126,8 @@ def rendered(counts: Mapping[Entry, int], content: Content) -> bytes:
             item["count"] = counts[entry]
         lines.append(f"    {json.dumps(item, ensure_ascii=False)},")
     lines += ["    null", "  ]", "}", ""]
-    # The name of a file may have bytes that are no text, a line halves of characters: as JSON escapes them.
+    # The name of a file may have bytes that are not text, and a line may have halves of characters: they are
+    # written as JSON escapes.
     return "\n".join(lines).encode("utf-8", "backslashreplace")
 
 

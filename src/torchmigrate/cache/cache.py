@@ -1,8 +1,8 @@
 """The cache of a run: which files need no check, and what is kept of the others.
 
-A result counts as long as its file and what is around it have the same key, and what was asked of other files
-has the same answers. That is certain while the project they are in is in the same state; else it is asked
-again, which takes far less than a check.
+A result counts as long as its file and what is around it have the same key, and all queries about other files
+have the same answers. That is certain while the project they are in is in the same state; else the queries
+are repeated, which takes far less than a check.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Cache:
     Args:
         scopes: what holds for each file.
         settings_in: what holds in a directory that is only looked at.
-        index: the index of the projects that a file is in; loaded when it has to be asked.
+        index: the index of the projects that a file is in; loaded when it is first queried.
         note: receives, in a line, why a part of the cache is not used.
         warn: receives, in a line, why there is no cache.
         fixing: fixes are made: only that there is nothing in a file counts, and nothing is kept.
@@ -197,7 +197,7 @@ class Cache:
             digest = digest_of(data)
             if self._status(path)[1] == status:
                 self._contents[store.directory].keep(real, status, digest)
-        if status[2] <= SOURCE:  # of more bytes, nobody else reads anything
+        if status[2] <= SOURCE:  # larger files are not read elsewhere
             self._digests[real] = digest
         key = key_of_file(path, name, directory, self.scopes[path].settings, digest).hex()
         looked = self._looked[path] = _Looked(store, name, directory, key, status, digest)
@@ -231,7 +231,7 @@ class Cache:
     # ---- other files ---------------------------------------------------------------------------------
 
     def _holds(self, path: Path, entry: Entry) -> bool:
-        """Whether what was asked for a file still has the same answers."""
+        """Whether the queries for a file still have the same answers."""
         try:
             asked = _asked(entry)
             same = True
@@ -261,7 +261,7 @@ class Cache:
         return True
 
     def _root(self, path: Path) -> Path:
-        """The project that is asked for a file."""
+        """The project that a file's queries go to."""
         real = self._looked[path].directory
         if real not in self._roots:
             directory = Path(real or os.sep)
@@ -305,10 +305,10 @@ def _sizes(path: Path, data: bytes, settings: Settings) -> tuple[int, list[int]]
 
 
 def _asked(entry: Entry) -> Asked:
-    """What was asked for a file. Raises ValueError or TypeError for what is no such record."""
+    """The queries for a file. Raises ValueError or TypeError for an invalid record."""
     states, questions, again = entry.asked
     if type(states) is not dict or type(questions) is not list or type(again) is not bool:
-        raise ValueError("not what was asked")
+        raise ValueError("not a record of queries")
     found: list[tuple[str, Plain, Plain]] = []
     for question, arguments, answer in questions:
         if type(question) is not str or type(arguments) is not list:

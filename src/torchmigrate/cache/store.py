@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     """What is kept of a file; every part but `seen` may be anything.
 
     key: of the file and what is around it. seen: the day on which a run last looked for it, from 1970 on.
-    record: what was found; None: nothing. asked: what was asked of other files, as in `Asked`; None: nothing.
+    record: what was found; None: nothing. asked: the queries about other files, as in `Asked`; None: none.
     """
 
     key: str
@@ -36,13 +36,13 @@ class Entry(NamedTuple):
 
 
 class Store:
-    """What is known of the files of a project; read when it is first asked for.
+    """What is known of the files of a project; read when it is first needed.
 
     Args:
         directory: of the cache.
         name: of the file in it.
         key: of the cache.
-        note: is told, in a line, why it is not used.
+        note: receives, in a line, why it is not used.
     """
 
     def __init__(self, directory: Path, name: str, key: bytes, note: Callable[[str], None]) -> None:

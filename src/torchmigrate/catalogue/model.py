@@ -44,7 +44,7 @@ class Condition(Struct, frozen=True):
 
 
 class ResultUse(Struct, frozen=True):
-    """How the result of the old call must be used for a case to fit, and what becomes of the uses.
+    """How the result of the old call must be used for a case to fit, and how its uses change.
 
     The old call returned a tuple with the `fields` (names of the namedtuple, in order). `take`: only
     this field is used (`call[take]`, `call.name`, or unpacked with the others unused or `_`), and the new
@@ -135,7 +135,7 @@ class Rule(Struct, frozen=True):
     opt_in: bool = False  # off unless selected (adoption)
     # "file", "function": what gives the same advice there is one decision, so one finding with many places
     once: str | None = None
-    unless_declared: str | None = None  # nothing is said where the project declares this package
+    unless_declared: str | None = None  # nothing is reported if the project declares this package
     unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
     failures: str | None = None  # where the new call fails and the old one did not, or the other way round
     together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none

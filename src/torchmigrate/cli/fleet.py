@@ -296,7 +296,7 @@ def _request(repos: Path, options: dict[str, Any]) -> Request:
         isolated=options["isolated"],
         excerpts=options["excerpts"],
     )
-    # What no repository could use is said once, and now.
+    # Options that no repository could use are reported once, before the run.
     asked = Layer(
         option="--{}",
         target=settings.target,

@@ -49,7 +49,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """The commands, each imported when it is wanted. What is meant for `check` is said to belong there.
+    """The commands, each imported when it is wanted. For an option of `check`, the error names that command.
 
     Args:
         where: the module of each command, and its name there: "torchmigrate.cli.check:check".
@@ -100,7 +100,7 @@ class Group(click.Group):
 
 
 class DefaultGroup(click.Group):
-    """Commands of which one is meant where none is named: `fleet LIST` is `fleet run LIST`."""
+    """Commands with a default command: `fleet LIST` is `fleet run LIST`."""
 
     def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -38,7 +38,7 @@ class _Ending:
         terminalreporter.write_line(self._end())
 
     def pytest_unconfigure(self) -> None:
-        """Keep it where nothing is said."""
+        """Keep the recording if no report is printed."""
         if not self.ended:
             self._end()
 

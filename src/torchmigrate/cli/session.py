@@ -192,7 +192,7 @@ def _has_parameter(rule: Rule, key: str) -> bool:
 
 
 def examples(rule: Rule) -> Sequence[Example]:
-    """The examples of a rule. Raises click.ClickException if its file is gone."""
+    """The examples of a rule. Raises click.ClickException if its file was removed."""
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.report.explanation import examples_of
 

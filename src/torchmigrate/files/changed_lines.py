@@ -161,7 +161,7 @@ def _rows(patch: bytes) -> Iterator[tuple[str, Rows]]:
 
 
 def _name(written: bytes) -> str | None:
-    """The name of a file in the head of a patch; None: there is none any more."""
+    """The name of a file in the head of a patch; None: the file was removed."""
     written = written.removesuffix(b"\t")  # behind a name with spaces
     if written.startswith(b'"'):
 

@@ -66,7 +66,8 @@ def _local(workers: int | None) -> Iterator[Any]:
                 dashboard_address=None,
                 # Without a dashboard it serves HTTP all the same, else on a port that another run may have.
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                # Whoever could speak to a worker could let it run anything, also others on this machine.
+                # Anyone who can connect to a worker can run code on it, including other users of this
+                # machine.
                 security=True,
                 silence_logs=logging.CRITICAL,
             )
@@ -75,7 +76,7 @@ def _local(workers: int | None) -> Iterator[Any]:
     try:
         yield cluster
     finally:
-        with suppress(Exception):  # a worker that is gone already
+        with suppress(Exception):  # a worker that has ended already
             cluster.close()
 
 

@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 
 
 class Request(Struct, frozen=True):
-    """What is asked for.
+    """The options of a run.
 
     output: the directory of the results. scheduler: the address of a Dask scheduler; None: workers on this
     machine. workers: how many of these; None: one for each processor. clones: the directory of clones, on
@@ -193,7 +193,7 @@ class Fleet:
         return {"pure": False, "retries": self.request.retries}
 
     def _take(self, client: Client, repository: Repository, future: Future[Any]) -> Future[Any] | None:
-        """Keep what a worker says; what else is to be waited for."""
+        """Keep the result of a worker; return the next future to wait for."""
         try:
             done = future.result()
         except Failed as error:

@@ -43,7 +43,7 @@ class Page(Struct, frozen=True):
     rules: code, name, url, effect (the worst at the target, None: none), places, repositories (how many have
     it), mended_safe, mended_unsafe (in how many of them safe fixes alone, or safe and unsafe fixes together,
     change every place; the second number includes the first), by_hand (places).
-    owners: owner (None: nobody), repositories, running, failed, safe, unsafe, by_hand.
+    owners: owner (None: no owner), repositories, running, failed, safe, unsafe, by_hand.
     trend: every run, oldest first: run, started, target, listed, running, blocked, failed, safe, unsafe,
     by_hand.
     changes: run (the one before), new, gone, moved (numbers of places).
@@ -197,7 +197,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _name(owner: str | None) -> tuple[bool, str]:
-    """Nobody comes last."""
+    """Repositories without an owner come last."""
     return owner is None, (owner or "")
 
 

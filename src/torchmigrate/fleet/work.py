@@ -123,4 +123,4 @@ def _last_line(said: Path) -> str:
         lines = said.read_text("utf-8", "replace").strip().splitlines()
     except OSError:
         lines = []
-    return f"the process ended: {lines[-1][:300]}" if lines else "the process ended without a word"
+    return f"the process ended: {lines[-1][:300]}" if lines else "the process ended without an error message"

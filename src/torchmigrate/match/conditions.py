@@ -100,7 +100,7 @@ def holds(
 ) -> bool:
     """Whether a condition on one parameter surely holds. The default counts for an absent argument.
 
-    finding: it is asked for a finding, for which one run of those that were recorded is enough.
+    finding: decide for a finding, for which one of the recorded runs is enough.
     """
     if condition.kind == "any":
         return True
@@ -182,7 +182,7 @@ def _is_bool(node: ast.expr, place: MatchContext) -> bool:
 def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool) -> bool:
     """Whether an expression is of a kind by what the file says, or else by what was seen.
 
-    once: it is asked for a finding, for which one run is enough.
+    once: decide for a finding, for which one run is enough.
     """
     if not place.kinds(node).isdisjoint(condition.values):
         return True

@@ -23,7 +23,7 @@ _DECORATED = Argument("", None, None, None)  # what a bare decorator is called w
 def matches(rule: Rule, place: MatchContext) -> Match | None:
     """Whether a rule applies to a use, by its roles, parameters, missing arguments and conditions.
 
-    What is not certain (`*args`, `**kwargs`, values that are not literal) is no match.
+    What is not certain (`*args`, `**kwargs`, values that are not literal) does not match.
     """
     use = place.use
     if rule.roles and use.role.value not in rule.roles:
@@ -76,7 +76,7 @@ def symbol_of(rule: Rule, use: Use) -> str:
 
 
 def signature_of(rule: Rule, symbol: str) -> str | None:
-    """The signature of a symbol: its own, or that of the rule."""
+    """The signature of a symbol: its own, or the signature of the rule."""
     return rule.symbols.get(symbol, {}).get("signature", rule.signature)
 
 

@@ -226,7 +226,7 @@ class Search:
             Since.joined,
             (since(finding.timeline, self._nature(finding, around.at(*place), engine)) for place in places),
         )
-        # Of an example, nobody runs that when the project runs.
+        # Examples in documentation do not run with the project.
         return Since(outdated=min(found.known, default=None)) if source.is_documentation else found
 
     def _nature(self, finding: Finding, reach: Reach, engine: Engine) -> Nature:
@@ -235,7 +235,7 @@ class Search:
         rule = engine.whole.find(finding.code)
         release = engine.settings.target
         target = self._targets.setdefault(release, Point(release))
-        # Of what is there, an import is found only where it raises all the same.
+        # The import of an existing name is found only if it raises all the same.
         gone = finding.symbol is not None and target.exists(finding.symbol) is False
         missing = gone or reach.is_import
         return Nature(None if rule is None else rule.raises, finding.code in self.guesses, missing, reach)

@@ -116,7 +116,7 @@ def _columns(plan: Plan) -> Iterator[Column]:
 
 
 def _is_labelled(columns: Sequence[Column]) -> Iterator[bool]:
-    """Whether the total of each differs from that of the column before."""
+    """Whether the total of each differs from the total of the column before."""
     before = 0
     for column in columns:
         yield column.total != before

@@ -57,8 +57,8 @@ def plan_of(
 class Seen(Struct, eq=False):
     """What was found in some files of a project; can be sent to another process.
 
-    concerned: how many mention a library. broken: the files (real paths) with what breaks on import, with
-    the first release of which it does. warned: as in `Plan`.
+    concerned: how many mention a library. broken: the files (real paths) with what breaks on import, and the
+    first release in which it does. warned: as in `Plan`.
     """
 
     problems: list[Problem] = field(default_factory=list)

@@ -117,7 +117,7 @@ def _has(path: Path, words: re.Pattern[bytes]) -> bool:
     try:
         return words.search(read(path, MOST_READ)) is not None
     except UnreadableError:
-        return True  # nobody knows
+        return True  # unknown
 
 
 def _unread(kind: str, paths: Sequence[Path], why: str, here: Path, matters: bool = True) -> Unread:

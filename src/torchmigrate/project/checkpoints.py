@@ -185,7 +185,7 @@ class Saved:
     @property
     def holds_objects(self) -> bool:
         """Whether other objects may be in a dictionary that has state dicts in it and may be saved."""
-        worst = max(self._beside, default=_Kind.PLAIN)
+        worst = max(self._companions, default=_Kind.PLAIN)
         most = _Kind.LIKELY if self._numeric else _Kind.MEASURE
         return self.sets_objects or worst > most or self._saves_own_state
 
@@ -210,11 +210,11 @@ class Saved:
     @property
     def measured_by(self) -> frozenset[str]:
         """The functions that results in such a dictionary may come from."""
-        asked = self._asked if self._beside and self.plainly is not None else ()
-        return frozenset(asked if _Kind.MEASURE in self._beside else ())
+        asked = self._asked if self._companions and self.plainly is not None else ()
+        return frozenset(asked if _Kind.MEASURE in self._companions else ())
 
     @cached_property
-    def _beside(self) -> set[_Kind]:
+    def _companions(self) -> set[_Kind]:
         """The kinds of what is in dictionaries that have state dicts in them and may be saved."""
         makes = {value: key for key, values in self._values.items() for value, _ in values if value}
         saved = {self._key(what, scope) or what for scope, what, _ in self._saves}

@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
 
 class Column(Struct, frozen=True):
-    """What is asked for: a bar of parts, from its foot upwards.
+    """A column to draw: a bar of parts, from its foot upwards.
 
     key: what a click on it filters by. label: below it, a line for each text. short: the same in one line,
     for a small screen. title: it in words. slots: how wide it is, where a usual column is 1.

@@ -152,7 +152,7 @@ def _can_be(path: Path) -> bool:
 
 
 def _named(path: Path, language: str) -> Path:
-    """A path whose name says what kind of file it is, or that of the editor's language."""
+    """A path whose name says what kind of file it is, or the kind of the editor's language."""
     end = _LANGUAGES.get(language)
     if end is None or path.suffix in KINDS or other_kind(path) is not None:
         return path

@@ -1,4 +1,4 @@
-"""What becomes of a document, as edits for the client."""
+"""The changes to a document, as edits for the client."""
 
 from __future__ import annotations
 

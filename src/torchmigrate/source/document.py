@@ -91,7 +91,7 @@ class Document(PiecesSource):
         whole: Whole | None = None,
         may_be: Callable[[str], bool] = lambda code: True,
     ) -> Document:
-        """The document with these lines, of which some blocks are Python.
+        """The document with these lines, some blocks are Python.
 
         may_be: whether code, as it is written, may be taken for what it says.
         """
@@ -123,7 +123,7 @@ class Document(PiecesSource):
         return made
 
     def hidden_by(self, hides: Callable[[str, str, int], bool]) -> Document:
-        """The same document in a file of which comments hide rules, see `Whole`."""
+        """The same document in a file whose comments hide rules, see `Whole`."""
         assert self.whole is not None, "it is within a file"
         return self._like(self.pieces, self.taken, replace(self.whole, hides=hides))
 
@@ -204,7 +204,7 @@ class Document(PiecesSource):
                         out += self.file[done : line.row - 1]
                         done = line.row
                     if index >= j2:
-                        continue  # the line is gone
+                        continue  # the line was removed
                     near = line or lines[min(max(number - 1, 0), len(lines) - 1)]
                     whole = self.file[near.row - 1]
                     prefix = near.prefix if line is not None else _prefix(near.prefix, new[index])
@@ -231,7 +231,7 @@ def _ranges(old: list[str], new: list[str]) -> Iterator[tuple[bool, int, int, in
 
 
 def _prefix(near: str, code: str) -> str:
-    """What is before a new line, beside another one."""
+    """The prefix of a new line next to another one."""
     if ">>>" not in near and "..." not in near:
         return near
     return near.replace(">>>", "...") if code[:1] in " \t)]}" else near.replace("...", ">>>")

@@ -71,7 +71,7 @@ class Part(NamedTuple):
 
 
 class Positioned(Protocol):
-    """What `ast.expr`, `ast.stmt` and their like have in common."""
+    """What `ast.expr`, `ast.stmt` and similar nodes have in common."""
 
     lineno: int
     col_offset: int
@@ -88,7 +88,7 @@ class Source:
     encoding: name of the codec, as in the file's PEP 263 cookie.
     bom: whether the file starts with a UTF-8 byte order mark; `encode` puts it back.
     async_arguments: set by `parse`, offsets of `async` where a call has it as a keyword argument.
-    taken: names that are used in the file where it is no Python.
+    taken: names that are used in the parts of the file that are not Python.
     broken: why parts of the file do not parse, where the others are checked all the same.
     """
 
@@ -346,7 +346,7 @@ class Source:
     # ---- syntax -------------------------------------------------------------------------------------
 
     def parse(self) -> ast.Module:
-        """The syntax tree, which nobody may change; its positions are those of `offset`.
+        """The syntax tree, which must not be changed; its positions are those of `offset`.
 
         Raises SourceError, with the line.
         """

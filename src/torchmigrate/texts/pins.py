@@ -59,7 +59,7 @@ _POETRY = pattern(
 _PYTHON_ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?python[ \t]*={1,2}[ \t]*(\d+\.\d+)", re.MULTILINE)
 _PYTHON_IMAGE = pattern(r"^[ \t]*FROM[ \t]+(?:\S+/)?python:(\d+\.\d+)", re.MULTILINE | re.IGNORECASE)
 _HASH = pattern(r"[^\n]*?(?:\\\r?\n[^\n]*?)*--hash")
-# An index of its own, which is no mirror of PyPI.
+# A separate index, not a mirror of PyPI.
 _INDEX = pattern(r"(?:^|\s)(?:-f|-i|--find-links|--(?:extra-)?index-url)[\s=]+(?!\S*/simple)\S", re.MULTILINE)
 _INSTALLERS = frozenset(["pip", "pip3", "conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pip2"])
 

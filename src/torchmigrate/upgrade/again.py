@@ -23,7 +23,7 @@ def undone(
 
     Also the group, and the files; None: there is none. The tree is at that commit.
 
-    codes: of the rules of which runs decide between fixes.
+    codes: of the rules whose fixes are chosen by the test runs.
     """
     final = made[-1].commit if made else space.base
     steps = {step.commit: step for step in made if not codes.isdisjoint(step.group.codes)}

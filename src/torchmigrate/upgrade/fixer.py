@@ -44,8 +44,8 @@ _PASSES = 5  # fixes make place for others: at most so many times
 _NOTEBOOK = ".ipynb"
 _PINS = "pins"
 _NOTEBOOKS = "notebooks"
-_SMALL = "small"  # the folder of codemods that are no migration of their own
-_MOST_LINES = 20_000  # of a file of which single lines are taken back
+_SMALL = "small"  # the folder of codemods that are not a whole migration
+_MOST_LINES = 20_000  # of a file whose single lines may be reverted
 _MOST_WHY = 300  # characters of what a commit says of a rule
 _WIDTH = 72  # of the first line of a commit's message
 
@@ -76,9 +76,9 @@ class Fixer:
     """Makes the fixes of a project.
 
     Args:
-        target: is the minimum as well: what the project supported before makes no fix unsafe.
+        target: also used as the minimum: support for older releases does not make a fix unsafe.
         unsafe: unsafe fixes are made, too.
-        tools: others that are asked for.
+        tools: other tools that the user requested.
         guessed: what rules that only guess say of these files is fixed, too: paths by the code of the rule.
         only: codes and paths; nothing else is fixed. None: everything is.
     """
@@ -140,7 +140,7 @@ class Fixer:
 
     @property
     def decided_by_runs(self) -> frozenset[str]:
-        """The codes of the rules of which only a recording says which fix is right."""
+        """The codes of the rules whose right fix only a recording tells."""
         return frozenset(
             rule.code
             for rule in self._catalogue.rules
@@ -267,7 +267,7 @@ class Fixer:
             group = Group(tool.key, tool.title, tool.why)
             if not exclusions.get(group.key, _NOTHING).whole:
                 made += self._with_tool(tool, group, exclusions.get(group.key, _NOTHING))
-        done: set[tuple[str, str]] = set()  # groups and files of which something is left out
+        done: set[tuple[str, str]] = set()  # groups and files with something left out
         for _ in range(_PASSES):
             self.clock.check()
             count = len(made)
@@ -285,7 +285,7 @@ class Fixer:
         return made
 
     def _wanted(self) -> dict[str, list[Finding]]:
-        """What is to be fixed, by path."""
+        """The findings to fix, by path."""
         found = self.look(guessing=bool(self.guessed)).findings
         guesses = self.guesses if self.guessed else ()
         return {
@@ -399,7 +399,7 @@ class _Needs:
 
     def __call__(self, path: Path) -> FileResult:
         result = FileResult(path)
-        with suppress(SourceError, RecursionError):  # which was said where the file was checked
+        with suppress(SourceError, RecursionError):  # already reported when the file was checked
             result.needs = newest_of(self.engines.needing(path).findings(read_source(path), path))
         return result
 

@@ -90,7 +90,8 @@ def not_passed(run: TestRun, tests: Iterable[str]) -> list[str]:
 
 
 def broken(before: TestRun, after: TestRun) -> list[str]:
-    """The tests that passed, and do not any more: they fail, or are gone because their file does not load."""
+    """The tests that passed before and do not now: they fail, or are missing because their file does not
+    load."""
     lost = []
     for name, result in before.results.items():
         now = after.results.get(name)

@@ -48,11 +48,11 @@ PYTEST = "pytest -q"
 
 
 class Request(Struct, frozen=True):
-    """What is asked for.
+    """The options of a run.
 
     to: the target. test: the command; None: pytest, where there are tests. environment: one that has the
     target; None: one is made by `options`. old_environment: one that has what the project ran on.
-    evidence: the tests are recorded. also: other tools. work: the directory to work in; None: beside the
+    evidence: the tests are recorded. also: other tools. work: the directory to work in; None: next to the
     project. resume: an earlier run goes on, with its options but for those of `given`, the names of the
     fields that the user chose. time_limit, test_timeout: seconds; None: no limit.
     """
@@ -76,7 +76,7 @@ class Request(Struct, frozen=True):
     def resumed(self) -> Request:
         """The same with the options of an earlier run of this upgrade, where the user chose no others.
 
-        Raises UpgradeError where the path is that of no project.
+        Raises UpgradeError if the path is not a project.
         """
         to, values = Workspace.remembered(self.path, self.to if "to" in self.given else None, self.work)
         try:
@@ -148,7 +148,7 @@ class Upgrade:
             self.request = self.request.resumed()
         request = self.request
         self.tools = tools_of(request.also)
-        # Whatever can be wrong with the options is said before anything is made.
+        # Check the options before anything is created.
         environment = None if request.environment is None else given(request.environment, request.to)
         old = None if request.old_environment is None else given(request.old_environment, None)
         self._check_command(request.test, environment, old)
@@ -482,7 +482,7 @@ class Upgrade:
             if not lost:
                 if not self._wrongly_blamed(self.taken_back[len(taken_before) :]):
                     break
-                # A fix was taken back for a test that turned out to fail by itself.
+                # A fix was taken back for a test that turned out to fail without it, too.
                 exclusions.clear()
                 exclusions |= convert(first, Exclusions)
                 self.taken_back[:] = taken_before
@@ -628,7 +628,7 @@ class Upgrade:
         )
 
     def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> Group | None:
-        """The group of which a commit wrote a line."""
+        """The group whose commit wrote a line."""
         lines = f"{frame.line},{frame.line}"
         said = self.space.git.says("blame", "--porcelain", "-L", lines, "--", frame.path)
         commit = (said or "").partition(" ")[0]

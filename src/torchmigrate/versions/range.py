@@ -127,7 +127,7 @@ def timeline(rule: Versioned, versions: VersionRange) -> Timeline:
 
     A change that is in the oldest torch for which the code was written does not: the project lives with it.
     What was deprecated before it warned that it would come, and no longer does; what is deprecated since then
-    or later goes on to warn.
+    or later still warns.
     """
     known = versions.known_to(rule.library)
     deprecated, changed = _concerning(known, rule.deprecated, rule.changed)

@@ -21,7 +21,7 @@ from torchmigrate.versions.surface_model import Entry, EntryKind, Status
 
 DATA = Path(__file__).with_name("api")
 
-# Made by compiled code or when they are asked for: no source lists what they have.
+# Made by compiled code or on access: no source lists their members.
 _OPAQUE = ("torch._C", "torch.ops", "torch.classes")
 # Bases that add nothing but what every class has.
 _PLAIN_BASES = frozenset(
@@ -45,7 +45,7 @@ DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.spar
 
 
 class Surface:
-    """The names of one library in all its releases, read as far as they are asked for.
+    """The names of one library in all its releases, read as they are needed.
 
     Versions are (major, minor) of the library itself. One that is newer than the data counts as the newest
     in it, and one between two known ones as the older of them; older than all, nothing is known.
@@ -63,7 +63,7 @@ class Surface:
         self._since, self._until = 0, _ENDLESS  # the releases for which all holds that was read on the way
 
     def entry(self, name: str, version: Version) -> Entry | None:
-        """What a name is; None if it does not exist, or nobody knows.
+        """What a name is; None if it does not exist, or is unknown.
 
         Never an alias, unless of something outside the data (another library, `torch._C`).
         """
@@ -82,7 +82,7 @@ class Surface:
             number = until
 
     def definition(self, name: str, version: Version) -> str | None:
-        """The qualified name under which the same thing is defined: for names that are the same thing."""
+        """The qualified name of the definition; names of one object have the same."""
         found = self._lookup(name, version)
         return None if isinstance(found, Status) else found[0]
 
@@ -98,7 +98,7 @@ class Surface:
     def spans(self, name: str) -> tuple[tuple[Version, Version | None], ...]:
         """The releases in which a name exists, as (first, first without it or None: it is still there).
 
-        A release in which nobody knows counts as the one before it, or as without it if it is the first.
+        A release without data counts as the one before it, or as without it if it is the first.
         """
         spans: list[tuple[Version, Version | None]] = []
         start: Version | None = None
@@ -228,7 +228,7 @@ class Surface:
     def _member(self, name: str, entry: Entry, last: str, number: int) -> _Found | Status:
         """A member of what is defined as `name`."""
         if entry.kind is EntryKind.MODULE:
-            # What the class of a configuration module is asked for is what the module lists.
+            # Members of the class of a configuration module are those that the module lists.
             for owner, _ in self._family(name, entry, number):
                 found = self._step(owner, last, number)
                 if found is not Status.ABSENT:

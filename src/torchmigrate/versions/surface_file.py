@@ -10,7 +10,7 @@ what has members: a module or a class; the empty owner has the library itself as
 Names with the same history share it. A history is a list of segments, each from a release (its number in the
 head) to the next segment: the entry, or nothing where the name does not exist. An entry is a letter for its
 kind, flags, and fields by their first character; the target of an alias ends with a dot if the name follows.
-A field with `#` is what is said where it warns, `~` what only the documentation says, `%` a parameter.
+A field with `#` is the text of the warning, `~` what only the documentation says, `%` a parameter.
 The separators cannot occur in a text: they are escaped, as is the backslash.
 """
 

@@ -35,7 +35,7 @@ class Status(enum.Enum):
 
 
 class DeprecatedParameter(NamedTuple):
-    """A parameter of which a function warns where it is given.
+    """A parameter that a function warns about if it is given.
 
     test: when it warns, as Python: a comparison of the parameter with a literal, `reduce is not None`, or the
         parameter itself or its negation, which are true or false. said: what the library says, as above.

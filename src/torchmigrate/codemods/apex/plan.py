@@ -285,9 +285,9 @@ class _Planner:
         self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches
     ) -> Code:
         """What stands for `amp.master_params(optimizer)`."""
-        beside = branches.parameters.get(id(call))
-        if beside is not None:
-            return code("$beside", beside=beside)
+        parameters = branches.parameters.get(id(call))
+        if parameters is not None:
+            return code("$parameters", parameters=parameters)
         called = {
             key
             for statement in function.statements

@@ -125,8 +125,8 @@ class _Reader(Struct):
         if definition is None or len(seen) != 1 or definition.value is None or definition.statement is None:
             raise ValueError
         parents = self.values.parents
-        beside = parents.get(definition.statement) is parents.get(self.statement)
-        if not beside or definition.name in found.captured or len(found.reads(seen)) != 1:
+        same_block = parents.get(definition.statement) is parents.get(self.statement)
+        if not same_block or definition.name in found.captured or len(found.reads(seen)) != 1:
             raise ValueError
         if not isinstance(definition.value, ast.BinOp):
             raise ValueError

@@ -189,8 +189,8 @@ class Part:
             assert site.call is not None and site.data is not None, "chosen so"
             kept[site.call] = site.data
             statements[id(site.statement)] = site.statement, site.block
-        beside = {*statements, *(id(item) for extent in found for item in extent.statements)}
-        uses = [use for key in beside for use in self.wrapped.get(key, ())]
+        keys = {*statements, *(id(item) for extent in found for item in extent.statements)}
+        uses = [use for key in keys for use in self.wrapped.get(key, ())]
         for use in sorted(uses, key=lambda use: use.start):
             call = use.call
             if call is None or call in kept:
