@@ -101,7 +101,7 @@ class Case(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """One API change. Versions are of `library`; see CONTRIBUTING.md for the YAML form."""
+    """One API change. Versions are of `library`; see docs/develop/rules.md for the YAML form."""
 
     code: str
     name: str

@@ -2,8 +2,8 @@
 
 They mean what they mean to git (`wildmatch.c`). It is strangers who write the patterns, and `*a*a*a*b` must
 not take exponential time. So here each star but the last of a part takes the first place where what follows
-it fits, and never another one: if the rest fits anywhere, it fits behind that place as well. CONTRIBUTING.md
-("Dependencies") says why no library does this.
+it fits, and never another one: if the rest fits anywhere, it fits behind that place as well.
+docs/develop/dependencies.md ("Dependencies") says why no library does this.
 """
 
 from __future__ import annotations
