@@ -27,7 +27,7 @@ class Applicability(enum.IntEnum):
     """Who may apply a fix, strictest first, so that `min()` of several is the one that holds."""
 
     DISPLAY = 1  # shown as advice, never applied
-    UNSAFE = 2  # valid code that may change results; applied when asked for
+    UNSAFE = 2  # valid code that may change results; applied on request
     SAFE = 3  # same results on every version in the range
 
     @property

@@ -1,4 +1,4 @@
-"""The plugin of flake8: its codes are `TM`, and those of TorchFix for who has them in a configuration.
+"""The plugin of flake8: its codes are `TM`, and those of TorchFix for existing configurations.
 
 flake8 decides what is reported: `select`, `ignore`, `per-file-ignores` and `# noqa` are its own. The
 configuration of torchmigrate that a file has decides, as for `torchmigrate check`, for which releases it is
@@ -312,7 +312,7 @@ def _overlap(one: str, other: str) -> bool:
 def _version(manager: Any, name: str, value: str | None) -> str | None:
     """A release that is known; flake8 ends with exit code 2 for another one.
 
-    A `type` of argparse would not be asked about what the configuration of flake8 says.
+    A `type` of argparse would not convert values from the configuration of flake8.
     """
     from torchmigrate.config.settings import check_version
 

@@ -53,6 +53,13 @@ RIDDLES = [
     r"\bsees? to it\b",
     r"\bthan ever\b",
     r"\ba stranger\b",
+    r"\bbehind\b",
+    r"\bwho knows\b",
+    r"\bagain and again\b",
+    r"\bsays? so\b",
+    r"\bno such thing\b",
+    r"\basked (for|about|again|of)\b",
+    r"\b(have|has|had) gone\b",
 ]
 # The only words that a fragment begins with in upper case.
 NAMES = {"None", "NVIDIA's", "PIL", "PyTorch", "PyTorch's", "TorchScript", "TorchServe", "MAGMA"}
@@ -212,22 +219,16 @@ def test_texts_are_plain(file: Path) -> None:
 def main(rooms: list[str]) -> None:
     """Print the hits of the rooms or pages that are named, or else how many each has."""
     count: Counter[str] = Counter()
-    for room in ROOMS:
-        hits = list(_hits_of_source(room))
-        count[room] = len(hits)
-        if room in rooms:
-            print(_lines(hits))
-    for file in _pages():
-        hits = list(_hits_of_page(file))
-        name = file.relative_to(ROOT).as_posix()
+    pages = {file.relative_to(ROOT).as_posix(): file for file in _pages()}
+    for name in rooms or [*ROOMS, *pages]:
+        hits = list(_hits_of_page(pages[name]) if name in pages else _hits_of_source(name))
         count[name] = len(hits)
-        if name in rooms:
+        if rooms:
             print(_lines(hits))
-    if not rooms:
-        for name, number in count.most_common():
-            if number:
-                print(f"{number:5} {name}")
-        print(f"{count.total():5} in all")
+    for name, number in count.most_common():
+        if number:
+            print(f"{number:5} {name}")
+    print(f"{count.total():5} in all")
 
 
 if __name__ == "__main__":

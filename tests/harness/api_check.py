@@ -52,7 +52,7 @@ def _name(rule: Rule, name: str) -> Iterator[str]:
     newest = surface.versions[-1]
     if not surface.known(name):
         if rule.removed is not None and parse_version(rule.removed) <= surface.versions[0]:
-            return  # gone before the first release that was read
+            return  # removed before the first release that was read
         if surface.status(name, newest) is Status.ABSENT:
             yield f"`{name}` does not exist in any release of {surface.library}"
         return

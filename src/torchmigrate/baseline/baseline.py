@@ -1,4 +1,4 @@
-"""Which findings a baseline hides, and what is left of it when old findings have gone."""
+"""Which findings a baseline hides, and what is left of it when old findings disappear."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Baseline:
         """Those findings of a file that the baseline does not hide.
 
         found: all of them, each with the text that it is in. before: the text of the file before fixes and
-        after them: what a fix has changed is known by what it was. May be asked again for the same file.
+        after them: what a fix has changed is known by what it was. May be called again for the same file.
         """
         name = self.name_of(path)
         for use in self._uses.pop(name, ()):

@@ -248,7 +248,7 @@ class Cache:
                     now = plain(self.index(path).ask_again(path, question, arguments))  # type: ignore[arg-type]
                 if now != answer:
                     return False
-        except Exception as error:  # it was not we who wrote that
+        except Exception as error:  # not written by this program
             from torchmigrate.files.signals import interrupt_in
 
             if (interrupt := interrupt_in(error)) is not None:

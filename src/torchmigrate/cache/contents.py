@@ -52,7 +52,7 @@ class Contents:
         known = self._known.get(path)
         if known is None or known[:4] != [*status]:
             return None
-        with suppress(ValueError, TypeError, IndexError):  # it was not we who wrote that
+        with suppress(ValueError, TypeError, IndexError):  # not written by this program
             return bytes.fromhex(known[4])  # type: ignore[arg-type]
         return None
 

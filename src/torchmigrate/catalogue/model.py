@@ -110,7 +110,7 @@ class Rule(Struct, frozen=True):
     # qualified name -> variables: `new` for a plain rename, and what it has of its own (`variants.OWN`)
     symbols: Mapping[str, Mapping[str, str]]
     why: str = ""
-    modules: Mapping[str, str | None] = _NONE  # moved module -> new one, None: gone
+    modules: Mapping[str, str | None] = _NONE  # moved module -> new one, None: removed
     members: frozenset[str] | None = None  # which members of `modules`; None: all
     signature: str | None = None  # "(input, eigenvectors=False, upper=True)"
     roles: tuple[str, ...] = ()  # empty: every role
@@ -122,7 +122,7 @@ class Rule(Struct, frozen=True):
     outdated: str | None = None  # superseded, does not warn: info
     deprecated: str | None = None  # warns
     changed: str | None = None  # other results or another default, silently: warning
-    removed: str | None = None  # gone: error
+    removed: str | None = None  # removed: error
     until: str | None = None  # the release from which on the rule reports nothing
     # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
     raises: str | None = None

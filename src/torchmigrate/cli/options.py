@@ -342,7 +342,7 @@ settings_options: Callable[[Any], Any] = _all(
 
 
 def span(options: dict[str, Any]) -> VersionRange | None:
-    """The range that `range_options` give. Raises click.UsageError if there is no such one."""
+    """The range that `range_options` give. Raises click.UsageError if there is no such range."""
     from torchmigrate.versions.range import VersionRange
 
     if options["target"] is None:

@@ -48,7 +48,7 @@ def test_directory(directory: Path, console: Console) -> int:
     catalogue = Catalogue.of([item.rule for item in loaded])
     failed: set[tuple[str, int]] = set()
     for item in loaded:
-        # What is wrong with an example is wrong in every layout: said once.
+        # What is wrong with an example is wrong in every layout: reported once.
         for failure in list(check_rule(item, catalogue)) or _layouts(item, catalogue):
             failed.add((failure.path, failure.line))
             console.out(str(failure).replace("\n", "\n    ") + "\n")

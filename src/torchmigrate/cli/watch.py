@@ -48,7 +48,7 @@ def watch(paths: Sequence[Path], check: Callable[[], int], colour: str) -> int:
 
 
 def _changes(directories: set[Path]) -> Iterator[bool]:
-    """Begin to watch; then whether anything has changed, again and again."""
+    """Begin to watch; then yield repeatedly whether anything has changed."""
     try:
         import watchfiles
     except ImportError:

@@ -1,4 +1,4 @@
-"""What is found in one source: names, hits, findings; and the imports that fixes leave behind.
+"""What is found in one source: names, hits, findings; and the imports that fixes leave unused.
 
 Loaded only for files that may hold something, so that a run without any starts quickly.
 """

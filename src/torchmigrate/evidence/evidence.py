@@ -36,7 +36,8 @@ Slots = Mapping[str, tuple[Seen, ...]]  # "receiver", "0", "device" -> what was 
 class FileEvidence(Struct, frozen=True):
     """What is known of one file.
 
-    places: (line, column in characters from 1, name) -> what was seen. warnings: line -> what torch said.
+    places: (line, column in characters from 1, name) -> what was seen. warnings: line -> the messages of
+    torch.
     """
 
     sha256: str

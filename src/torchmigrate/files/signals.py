@@ -1,4 +1,4 @@
-"""Signals that end the program: told as an exception, and kept waiting where a step must be whole."""
+"""Signals that end the program: raised as an exception, and delayed while a step must complete."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Outcome(Struct):
 class Fleet:
     """A run.
 
-    said: is called with the name of each repository that is done, and what became of it.
+    said: is called with the name of each finished repository, and its result.
     noted: is called with what the user should know while waiting.
     """
 

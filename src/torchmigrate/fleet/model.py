@@ -19,8 +19,8 @@ class Repository(Struct, frozen=True):
 
     name: what it is called in the results; no two have the same. address: a directory, or what `git clone`
     takes; it may hold a password, and Dask logs the arguments of what fails. revision: a branch, a tag or a
-    commit; None: the current state. owner: who answers for it. is_directory: whether the address is a
-    directory, absolute.
+    commit; None: the current state. owner: the person or team responsible for it. is_directory: whether the
+    address is a directory, absolute.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Trouble(enum.Enum):
     TIME = "time"  # it took longer than it may
     MEMORY = "memory"  # it needed more than it may
     CRASH = "crash"  # the process that examined it ended
-    WORKER = "worker"  # the worker died, again and again
+    WORKER = "worker"  # the worker died repeatedly
     SETTINGS = "settings"  # its configuration cannot be used
 
 

@@ -141,7 +141,7 @@ class Store:
         return path
 
     def describe(self) -> None:
-        """Write what the tables hold, for those who find the directory."""
+        """Write a description of the tables into the directory."""
         described = {
             "schema": VERSION,
             "tables": {

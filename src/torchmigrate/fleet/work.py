@@ -118,7 +118,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(said: Path) -> str:
-    """What a process that crashed said at the end, for a person."""
+    """The last output of a crashed process, for people."""
     try:
         lines = said.read_text("utf-8", "replace").strip().splitlines()
     except OSError:

@@ -1,6 +1,6 @@
 """Which new names a fix may write, by the API data: those that are there, and not outdated themselves.
 
-A rule that moves a module says so of all its members. Which of them really moved, and since when they are in
+A rule that moves a module applies to all its members. Which of them really moved, and since when they are in
 the new place, is not in the rule: a module may have kept some, and others went from both.
 """
 

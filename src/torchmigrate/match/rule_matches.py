@@ -187,7 +187,7 @@ class RuleMatcher:
             return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
-            return None  # an object of a class that moved: its import says so, its attributes did not change
+            return None  # of a class that moved: its import is reported, the attributes did not change
         if isinstance(use.statement, ast.Import) and use.role is Role.IMPORT and symbol in rule.modules:
             home = rule.modules[symbol]
             if home is not None and not self.moves.is_module(home + name[len(symbol) :]):
@@ -234,7 +234,7 @@ class RuleMatcher:
         if gone:
             origins = [use.binding] if use.role is Role.IMPORT else origins_of(use, name)
             if origins and all(origin is not None and _is_replaced(origin) for origin in origins):
-                return None  # gone, so that its import fails and what the handler binds is used
+                return None  # removed, so that its import fails and the binding of the handler is used
             if symbol in rule.modules and origins and all(map(_is_last_resort, origins)):
                 return None
             # A `try` that goes on without it: an import matters if what it binds is used all the same.

@@ -82,7 +82,7 @@ def _of_changed(raises: str, nature: Nature, found: dict[str, Version | None]) -
         return Effect.MAY_DIFFER
     if raises != "never":
         return _of_removed(raises, replace(nature, missing=False))
-    # A class that is not asked about gives nothing else than before.
+    # A class that is not computed gives the same as before.
     idle = nature.reach.is_name and found["outdated"] is not None
     return Effect.OUTDATED if idle or nature.reach.never else Effect.CHANGES
 

@@ -124,7 +124,7 @@ def _is_labelled(columns: Sequence[Column]) -> Iterator[bool]:
 
 
 def _title(row: Row) -> str:
-    """A column in words, for those who cannot see it, and under the pointer."""
+    """A column in words, for screen readers, and as the tooltip."""
     words = [f"{row.effects[effect].places} {effect.words.lower()}" for effect in EFFECTS]
     if row.lacking:
         words.append(f"{row.lacking} need a newer release")

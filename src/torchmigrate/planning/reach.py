@@ -27,7 +27,7 @@ class Reach(Struct, frozen=True):
     caught: names of the exceptions that are caught around it, and not raised again.
     is_called: it is a call, or in the arguments of one, or another expression that computes something.
     is_import: it is what an import statement takes.
-    is_name: it is a name that is neither called nor asked about, such as an argument or a base class.
+    is_name: it is a name that is neither called nor tested, such as an argument or a base class.
     """
 
     on_import: bool = False

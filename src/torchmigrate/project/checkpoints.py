@@ -292,7 +292,7 @@ class Saved:
         return f"{self._classes.get(scope, '')}:{'_'.join(rest)}:{path.id}"
 
     def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:
-        """What a variable, or an attribute, may have; None: who knows."""
+        """What a variable, or an attribute, may have; None: unknown."""
         return [value for value, _ in self._values.get(self._key(node, scope) or (None, ""), [])]
 
     # ---- what values are -----------------------------------------------------------------------------
@@ -319,7 +319,7 @@ class Saved:
             return self._of_attribute(node, scope, depth)
         parts: Sequence[ast.expr]
         if isinstance(node, (ast.List, ast.Dict)) and not children(node):
-            return _Kind.LIKELY  # who knows what fills it
+            return _Kind.LIKELY  # other code may fill it
         if isinstance(node, ast.Dict):
             parts = node.values
         elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
@@ -591,7 +591,7 @@ def file_name(
     """The last part of a path where it is written there: `os.path.join(place, "labels.pt")`.
 
     Args:
-        values: what a variable, or an attribute, may have; None: who knows.
+        values: what a variable, or an attribute, may have; None: unknown.
     """
     for _ in range(_DEEPEST):
         last: ast.expr | None = None

@@ -1,4 +1,4 @@
-"""What is known of one text of a file: worked out when it is first asked for, and shared by all rules."""
+"""What is known of one text of a file: computed when it is first needed, and shared by all rules."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class FileContext:
 
     @cached_property
     def fixes(self) -> FixMaker:
-        """What makes findings and fixes; asked for when the hits are known."""
+        """What makes findings and fixes; created when the hits are known."""
         from torchmigrate.rewrite.fix_maker import FixMaker
 
         return FixMaker(self)
@@ -195,7 +195,7 @@ class FileContext:
         )
 
     def runs_elsewhere(self, guards: Guards) -> bool:
-        """Whether guards say that a place does not run at the target; hits have been asked already."""
+        """Whether guards say that a place does not run at the target; hits were checked already."""
         return is_handled(guards, target=self.target, old=(), new=(), exists=self.exists)
 
     # ---- the project ---------------------------------------------------------------------------------

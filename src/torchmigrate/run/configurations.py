@@ -166,7 +166,7 @@ class Configurations:
         every = (*layers, self.command_line)
         settings = combine(every, rules, root=root, fix=self.fix)
         settings = replace(settings, detect=self.detect, evidence=settings.evidence and not self.isolated)
-        of_each = self.detect and settings.minimum is None  # said when the files are known
+        of_each = self.detect and settings.minimum is None  # reported when the files are known
         minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
         if origin:
             self.note(f"target: torch {settings.target}{minimum}")

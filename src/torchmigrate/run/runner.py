@@ -129,7 +129,7 @@ def _describe(error: BaseException) -> str:
 def _little_collection() -> Iterator[None]:
     """Leave what exists (modules, the catalogue) out of garbage collection, and collect seldom.
 
-    Left to itself the collector would look at the whole catalogue again and again.
+    Otherwise the collector would scan the whole catalogue repeatedly.
     """
     enabled = gc.isenabled()
     gc.disable()

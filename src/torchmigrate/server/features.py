@@ -66,7 +66,7 @@ def made_server() -> Server:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        # A client that watches files will say so.
+        # A client that watches files will report it.
         if not can_watch(server.client_capabilities) and is_relevant(params.text_document.uri):
             server.everything_changed()
 

@@ -144,7 +144,7 @@ class Schedule:
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Look at how a task ended: asyncio would print what it raised where everybody else has gone."""
+    """Look at how a task ended: asyncio would print the exception if no other code reads it."""
     if not task.cancelled():
         task.exception()
 

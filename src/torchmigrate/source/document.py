@@ -135,7 +135,7 @@ class Document(PiecesSource):
 
     @property
     def own_start(self) -> int:
-        """Where its own text begins, behind what is borrowed."""
+        """Where its own text begins, after what is borrowed."""
         return self.starts[self.borrowed] if self.borrowed else 0
 
     def is_hidden(self, code: str, name: str, row: int) -> bool:
@@ -213,7 +213,7 @@ class Document(PiecesSource):
                         out.append(whole)
                     else:
                         ending = whole[len(whole.rstrip("\r\n")) :]
-                        if line is None and not ending:  # behind the last line, which has no end
+                        if line is None and not ending:  # after the last line, which has no end
                             out[-1] += "\n"
                         out.append((prefix + new[index] if new[index] else prefix.rstrip()) + ending)
         out += self.file[done:]
@@ -324,7 +324,7 @@ def _indent(line: str) -> int:
 
 
 def _programs(block: Block) -> Iterator[tuple[_Line, ...]]:
-    """The lines of code of a block; of one with prompts, what is behind them, without what is printed."""
+    """The lines of code of a block; of one with prompts, what is after them, without what is printed."""
     while block and not block[-1][2].strip():
         block = block[:-1]
     first = next((text for _, _, text in block if text.strip()), None)

@@ -92,7 +92,7 @@ def _docstrings(source: Source) -> Iterator[Document]:
             continue
         literal = source.segment(text)
         quotes = _QUOTES.match(literal)
-        # Two literals side by side, or quotes behind a backslash.
+        # Two literals side by side, or quotes after a backslash.
         if quotes is None or quotes[1] in literal[quotes.end() : -3] or not literal.endswith(quotes[1]):
             continue
         span = source.line_start(first), source.line_start(last)

@@ -1,7 +1,7 @@
 """What IPython takes in a cell besides Python: `%magic`, `!shell`, `name?`. It is masked, never edited.
 
-A mask has as many characters and lines as what is behind it, so that every place stays where it was, and is
-valid Python without a known meaning: `%matplotlib inline` is a name of underscores.
+A mask has as many characters and lines as the text that it covers, so that every place stays where it was,
+and is valid Python without a known meaning: `%matplotlib inline` is a name of underscores.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _LINE = pattern(r"^[ \t]*", re.MULTILINE)
 # Also on the line of a key, of setup.cfg and tox.ini.
 _INI_LINE = pattern(r"^[ \t]*(?:\w+[ \t]*=(?!=)[ \t]*)?", re.MULTILINE)
 _ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?(?:[\w-]+::)?", re.MULTILINE)
-# As conda writes it, too: the version behind a blank.
+# As conda writes it, too: the version after a blank.
 _CONDA_ITEM = pattern(
     r"^[ \t]*-[ \t]+(?:[\w-]+::)?(?P<name>pytorch|torchvision|torchaudio)[ \t]+"
     r"(?P<spec>\d+(?:\.\d+)*(?:\.?\*)?)(?=[ \t]*(?:\#[^\r\n]*)?\r?$)",
@@ -186,7 +186,7 @@ def _whole(pins: Iterable[Pin], python: Version | None = None) -> Group:
 
 
 def _found(text: str, before: re.Pattern[str], *, hashes: bool = False, index: bool = False) -> Iterator[Pin]:
-    """The requirements behind what a pattern stands for."""
+    """The requirements after what a pattern stands for."""
     for place in before.finditer(text):
         found = _REQUIREMENT.match(text, place.end())
         if found is not None:

@@ -60,7 +60,7 @@ class TestRun(Struct):
 
     results: by the id of the test. collected: whether single tests are known; False: the command counts as
     one. seconds: how long it took. trouble: why the run is not whole, in a line. torch: the release that
-    the tests imported, as their own Python told it.
+    the tests imported, as their own Python reported it.
     """
 
     results: dict[str, Result] = field(default_factory=dict)

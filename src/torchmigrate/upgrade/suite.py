@@ -177,7 +177,7 @@ class Suite:
         return found
 
     def _torch_of(self, pythons: Sequence[Any]) -> str | None:
-        """The torch that the tests imported, as their Python told; None: none, or no Python told it.
+        """The torch that the tests imported, as their Python reported; None: none, or no Python reported it.
 
         Raises UpgradeError where it is not the torch of the environment.
         """
@@ -243,7 +243,7 @@ class Suite:
         return lines, code
 
     def _read(self, lines: list[Any], found: TestRun, code: int) -> str | None:
-        """Add what one start told; what it ended by, if tests are left that it did not come to."""
+        """Add the output of one start; return its error, if tests are left that it did not reach."""
         running: list[str] = []
         hung: str | None = None
         finished = False

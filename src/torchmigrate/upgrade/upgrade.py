@@ -610,7 +610,7 @@ class Upgrade:
         )
 
     def _warned(self, after: TestRun, final: str, places: Places) -> Iterator[str]:
-        """Where torch said while the tests ran that something changes, and no finding says what."""
+        """Warnings of torch during the tests that no finding explains."""
         told: dict[tuple[str, int], Warned] = {}
         data = self.space.evidence_of(final) or self.space.evidence_of(self.space.base)
         for seen in warnings_in(data, self.space.tree):  # also of what torch's own lines warned

@@ -217,7 +217,7 @@ def together(bounds: Sequence[Bound]) -> list[Bound]:
 
 
 def lowest(bounds: Sequence[Bound]) -> tuple[Version | None, Bound | None]:
-    """The oldest torch that several requirements allow, and the requirement that says so.
+    """The oldest torch that several requirements allow, and the requirement that sets it.
 
     Each requirement may hold or not. What goes with torchvision or torchaudio counts where torch itself has
     no bound, and where it is older than that, so that they contradict each other: it is unknown which one

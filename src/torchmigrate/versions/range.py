@@ -116,7 +116,7 @@ class VersionRange:
         return max(declared, derived or declared)
 
 
-@lru_cache(maxsize=1024)  # asked for each use of a file
+@lru_cache(maxsize=1024)  # called for each use of a file
 def _companions(target: str, minimum: str | None, library: str) -> tuple[Version, Version | None]:
     oldest = None if minimum is None else companion(library, _version(minimum))
     return companion(library, _version(target)), None if oldest == UNKNOWN else oldest
@@ -158,7 +158,7 @@ def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
     )
 
 
-@lru_cache(maxsize=4096)  # asked for each use of a file
+@lru_cache(maxsize=4096)  # called for each use of a file
 def _severity(
     target: Version,
     known: Version | None,

@@ -34,7 +34,7 @@ _PLAIN_BASES = frozenset(
         "typing_extensions.Protocol",
     }
 )
-_ENDLESS = sys.maxsize  # behind every release
+_ENDLESS = sys.maxsize  # after every release
 _OBJECT = frozenset(dir(type))  # __name__, mro and so on: every class has them
 
 # Where a dotted name leads: the qualified name at its definition and what that is; or why nowhere.
@@ -266,7 +266,7 @@ class Surface:
                 yield found
 
     def _step(self, owner: str, last: str, number: int) -> _Found | Status:
-        """A member that an owner lists itself, behind its aliases."""
+        """A member that an owner lists itself, with aliases resolved."""
         entry = self._own(owner, last, number)
         if entry is None:
             return Status.ABSENT

@@ -56,11 +56,11 @@ class Entry(Struct, frozen=True):
         Of a configuration module, the class that it makes itself an instance of.
     open: a module or class may have more names than are listed (`__getattr__`, a star import of what cannot
         be read, names set in a loop, a base from elsewhere).
-    gone: the name is there, but a call only raises, as `torch.symeig` since 2.0: it counts as removed.
+    gone: the name exists, but a call only raises, as `torch.symeig` since 2.0: it counts as removed.
     deprecated: what the library itself says about it, its first sentence, and the next where that says what
         to use instead; None: not deprecated.
     warns: a call (of a module, an import; of a value, looking at it) warns that it is deprecated. Else only
-        the documentation says so.
+    the documentation does.
     parameters: the deprecated ones of those in the signatures.
     unread: nothing in the library reads this setting of a configuration module.
     """

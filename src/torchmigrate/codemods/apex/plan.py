@@ -212,7 +212,7 @@ class _Planner:
         return code("$scaler.is_enabled()", scaler=text)
 
     def _changes(self, key: str) -> bool:
-        """Whether what the condition reads is set behind `amp.initialize`."""
+        """Whether what the condition reads is set after `amp.initialize`."""
         return any(
             isinstance(node, (ast.Name, ast.Attribute))
             and isinstance(node.ctx, ast.Store)

@@ -216,7 +216,7 @@ class PartsReader:
         return self._scores(value, where)
 
     def _conditional(self, node: ast.Name, statement: ast.If, where: int) -> None:
-        """`if mask is not None: scores = scores + mask`, perhaps behind what prepares the mask."""
+        """`if mask is not None: scores = scores + mask`, perhaps after what prepares the mask."""
         last = statement.body[-1]
         value: ast.expr | None = changed_in_place(last, node.id)
         if is_plain(last) and binds(last, node.id):

@@ -118,7 +118,7 @@ class _Reader(Struct):
             yield from self.terms(self._named(node), sign)
 
     def _named(self, node: ast.expr) -> ast.expr:
-        """What a variable is given that nothing else reads. Raises ValueError if there is no such thing."""
+        """What a variable is given that nothing else reads. Raises ValueError if there is none."""
         found = self.values.reaching
         seen = found.of(node) if isinstance(node, ast.Name) else frozenset()
         definition = next(iter(seen), None)

@@ -12,12 +12,12 @@ from torchmigrate.codemods.fft.ranks import sizes_unpacked
 from torchmigrate.codemods.fft.scalars import is_scalar
 from torchmigrate.codemods.fft.shapes import (
     adds_dimension,
-    behind,
     dimension,
     ends_with,
     full_slices,
     inside_column,
     is_ellipsis,
+    is_last_dimension,
     keeps_last,
     plain_call,
     sliced,
@@ -200,7 +200,9 @@ class Values:
         if not isinstance(parts, (ast.Tuple, ast.List)) or len(parts.elts) != 2 or len(node.args) > 2:
             return None
         first, second = parts.elts
-        if dimension(node, 1, "axis") != -1 and not (name == "torch.stack" and behind(node, first)):
+        if dimension(node, 1, "axis") != -1 and not (
+            name == "torch.stack" and is_last_dimension(node, first)
+        ):
             return None
         if name == "torch.cat":
             inner = [inside_column(item) for item in (first, second)]

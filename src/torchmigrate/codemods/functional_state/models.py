@@ -175,7 +175,7 @@ def _plan(file: FileContext) -> list[Group]:
 
 
 def _flow(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> tuple[dict[int, Make], Flow]:
-    """The calls, and who follows what they make.
+    """The calls, and the flow of their results.
 
     Raises:
         Unclear: it is not certain that the functions are those of functorch.

@@ -1,4 +1,4 @@
-"""Dicts of arguments that calls unpack: what is in them, who gets them, what else is done with them."""
+"""Dicts of arguments that calls unpack: their content, the calls that receive them, and their other uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWS = frozenset(["print", "len", "bool", "repr", "str"])
 class Options(Struct):
     """A dict that is made in one scope.
 
-    receivers: calls that unpack it. keys: that are read, or asked for. other: mentions that may read or
+    receivers: calls that unpack it. keys: that are read or tested. other: mentions that may read or
     change it in another way.
     """
 

@@ -38,8 +38,8 @@ class Part:
     """What happens to volatile variables in one function, or in the module.
 
     hits, settings: where they are made. handed: calls of functions of the file that give one, as sites.
-    gone: statements that go, by id(), with their blocks. wrapped: all calls of `Variable` in the file, by the
-    id() of the statement that each stands in.
+    gone: statements to remove, by id(), with their blocks. wrapped: all calls of `Variable` in the file, by
+    the id() of the statement that each stands in.
     """
 
     def __init__(self, scope: Scope, file: FileContext, wrapped: Mapping[int, Sequence[Use]]) -> None:

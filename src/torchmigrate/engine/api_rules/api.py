@@ -67,7 +67,7 @@ class Point:
             prefix = name if end < 0 else name[:end]
             status = surface.status(prefix, version)
             if status is Status.ABSENT and end >= 0 and surface.entry(prefix, version) is not None:
-                return None  # a function that only raises is there: who reads an attribute of it finds that
+                return None  # a function that only raises exists: reading its attribute works
             if status is not Status.PRESENT:
                 owner = surface.definition(prefix.rpartition(".")[0], version) or ""
                 compiled = owner.startswith("torch._C.")  # its stub need not have everything

@@ -189,7 +189,7 @@ class Arguments:
                 argument,
                 Timeline(library_of(function.name), changed=show_version(move.since)),
             )
-            return  # those behind it moved with it
+            return  # those after it moved with it
 
     # ---- TM005 ---------------------------------------------------------------------------------------
 

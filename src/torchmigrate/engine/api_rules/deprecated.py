@@ -149,7 +149,7 @@ def _is_asked_for(use: Use) -> bool:
 
 
 def _imported_from(use: Use) -> str | None:
-    """The module of a `from ... import`, at the first of its names: said once for the statement."""
+    """The module of a `from ... import`, at the first of its names: reported once for the statement."""
     statement = use.statement
     if not isinstance(statement, ast.ImportFrom) or use.node is not statement.names[0] or statement.level:
         return None

@@ -100,7 +100,7 @@ class _Places:
 
     def _visit(self, node: Any) -> Any:
         if isinstance(node, ast.JoinedStr) or type(node).__name__ in ("TemplateStr", "TypeAlias"):
-            return node  # positions in there are not told before Python 3.12
+            return node  # positions in there are unknown before Python 3.12
         if isinstance(node, ast.Assert) and self.skips_asserts:
             return node
         if isinstance(node, ast.Call):
@@ -542,7 +542,7 @@ def _described(value: Any, kind: type) -> str:
 
 
 def _is_gone(value: Any, name: str) -> bool:
-    """Whether an object surely has no such attribute; nothing of the program is called to see that."""
+    """Whether an object surely lacks an attribute; nothing of the program is called to see that."""
     if type(value) is type(sys):
         if name in vars(value):
             return False
@@ -666,7 +666,7 @@ _recorder: "Recorder | None" = None
 
 
 def start_from_environment() -> None:
-    """Start where the environment says so."""
+    """Start if the environment asks for it."""
     path = os.environ.get(SETTINGS)
     if path:
         start(path)

@@ -187,7 +187,7 @@ class _Rewriting:
         from torchmigrate.rewrite.cases.new_code import by_template  # with LibCST
 
         case = self.with_variables()
-        assert case.template is not None, "asked for a template"
+        assert case.template is not None, "called for a template"
         text, symbol = self.text(case.template), self.match.symbol
         return _Outcome(*by_template(text, case, self.rule, root, given, context, self.place, symbol))
 

@@ -139,7 +139,7 @@ def may_answer(function: Function) -> bool:
     return len(walk(function, _MOST_NODES)) <= _MOST_NODES
 
 
-@functools.cache  # the same few names again and again
+@functools.cache  # the same few names repeat
 def may_check(name: str) -> bool:
     """Whether a function is called as one that may refuse a release."""
     return _CHECKS.search(name) is not None

@@ -21,7 +21,7 @@ from torchmigrate_outcomes import FRAMES, MOST, is_left_out, write  # type: igno
 def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as stream:
         items = json.load(stream)
-    with suppress(Exception):  # each item says so itself
+    with suppress(Exception):  # each item reports it itself
         import torch  # noqa: F401 - so that each process need not
     items = [item for item in items if not is_left_out(_name(item))]
     write(kind="collected", count=len(items))
