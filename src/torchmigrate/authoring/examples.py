@@ -78,7 +78,7 @@ class _Checks:
             minimum=example.minimum,
         )
         unsafe = example.applicability < Applicability.SAFE
-        options = EngineOptions(beside=self._beside)
+        options = EngineOptions(read_other=self._beside)
         self.look = Engine(catalogue, settings, options)
         self.fix_safe = Engine(catalogue, replace(settings, fix=True), options)
         self.fix = self.fix_safe

@@ -51,8 +51,8 @@ from torchmigrate.versions.releases import parse_version
     metavar="FILE",
     group=OUTPUT,
     help=(
-        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json beside "
-        "the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
+        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json next "
+        "to the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
     ),
 )
 @jobs_option

@@ -59,7 +59,7 @@ def suppress_findings(paths: tuple[Path, ...], reason: str, jobs: int | None, **
     """Add a `# torchmigrate: ignore[CODE] reason` comment to the lines of all findings.
 
     Existing comments of this kind get the additional codes. Findings in the baseline are not suppressed. If a
-    line cannot take a comment, a message on stderr says so.
+    line cannot take a comment, a message on stderr reports it.
 
     Exit codes: 0 done, 1 findings left, 2 an error occurred.
     """

@@ -1,4 +1,4 @@
-"""The command `upgrade`: what is asked for, the steps, and the reports."""
+"""The command `upgrade`: its options, the steps, and the reports."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class Engine:
         from torchmigrate.texts.find import TextFinder
 
         options = self.options
-        return TextFinder(self.catalogue, self.versions, self.settings, options.beside, options.questions)
+        return TextFinder(self.catalogue, self.versions, self.settings, options.read_other, options.questions)
 
     @cached_property
     def has_api_rules(self) -> bool:
