@@ -81,7 +81,7 @@ class Selectors(Struct, frozen=True):
         return code
 
 
-class Given(Struct, frozen=True):
+class PluginOptions(Struct, frozen=True):
     """What the options of flake8 come to."""
 
     selectors: Selectors = Selectors()
@@ -96,7 +96,7 @@ class Checker:
 
     name = "torchmigrate"
     version = __version__
-    given = Given()
+    given = PluginOptions()
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:
         self.tree = tree
@@ -124,7 +124,7 @@ class Checker:
         """Take the options of flake8; each of its processes does."""
         _session.cache_clear()  # another run of a process that goes on
         selectors = _selectors(options)
-        cls.given = Given(
+        cls.given = PluginOptions(
             selectors,
             _version(manager, "target", options.torchmigrate_target),
             _version(manager, "minimum", options.torchmigrate_minimum),
@@ -154,7 +154,7 @@ class Checker:
 class _Session:
     """What a process of flake8 keeps from one file to the next."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: PluginOptions) -> None:
         from torchmigrate.config.settings import Layer
         from torchmigrate.files.paths import forget, project_directory
         from torchmigrate.report.console import Console
@@ -256,7 +256,7 @@ class _Session:
 
 
 @lru_cache(maxsize=1)
-def _session(given: Given) -> _Session:
+def _session(given: PluginOptions) -> _Session:
     return _Session(given)
 
 

@@ -19,7 +19,7 @@ from torchmigrate.cache.contents import Contents, Status, status_of
 from torchmigrate.cache.keys import key_of_file, key_of_settings
 from torchmigrate.cache.location import directory_for
 from torchmigrate.cache.records import Reader, record_of
-from torchmigrate.cache.store import Entry, Store
+from torchmigrate.cache.store import CacheEntry, Store
 from torchmigrate.cache.trust import UntrustedError, key_for
 from torchmigrate.engine.results import FileResult
 from torchmigrate.files.digests import digest_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torchmigrate.run.configurations import Scope
 
 
-class _Looked(Struct, frozen=True):
+class _FileState(Struct, frozen=True):
     """What was looked up for a file.
 
     name: its path in the store. directory: in which it really is. status: of the file before it was read.
@@ -84,7 +84,7 @@ class Cache:
         self._by_settings: dict[int, Store | None] = {}
         self._keys: dict[Path, bytes | None] = {}  # of directories; None: not used
         self._stores: dict[Path, Store] = {}
-        self._looked: dict[Path, _Looked] = {}
+        self._looked: dict[Path, _FileState] = {}
         self._reals: dict[str, str] = {}
         self._roots: dict[str, Path] = {}
         self._contents: dict[Path, Contents] = {}
@@ -94,7 +94,7 @@ class Cache:
     def results(self, files: Iterable[Path]) -> dict[Path, FileResult]:
         """What is known of some files."""
         found: dict[Path, FileResult] = {}
-        depending: list[tuple[Path, Entry, Any]] = []
+        depending: list[tuple[Path, CacheEntry, Any]] = []
         for path in files:
             store = self._store(self.scopes[path])
             looked = None if store is None else self._look(path, store)
@@ -175,7 +175,7 @@ class Cache:
                 self.warn(f"cache: not used: {directory}: {error}")
         return self._keys[directory]
 
-    def _look(self, path: Path, store: Store) -> _Looked | None:
+    def _look(self, path: Path, store: Store) -> _FileState | None:
         """Work out the key of a file. None: it is not for a cache."""
         is_link, status = self._status(path)
         if status is None:
@@ -200,7 +200,7 @@ class Cache:
         if status[2] <= SOURCE:  # larger files are not read elsewhere
             self._digests[real] = digest
         key = key_of_file(path, name, directory, self.scopes[path].settings, digest).hex()
-        looked = self._looked[path] = _Looked(store, name, directory, key, status, digest)
+        looked = self._looked[path] = _FileState(store, name, directory, key, status, digest)
         return looked
 
     def _status(self, path: Path) -> tuple[bool, Status | None]:
@@ -214,7 +214,7 @@ class Cache:
             return False, None
         return is_link, status_of(found)
 
-    def _result(self, path: Path, entry: Entry, digest: bytes) -> FileResult | None:
+    def _result(self, path: Path, entry: CacheEntry, digest: bytes) -> FileResult | None:
         """What was found in a file that has this digest; None: that cannot be read."""
         if entry.record is None:
             return FileResult(path)
@@ -230,7 +230,7 @@ class Cache:
 
     # ---- other files ---------------------------------------------------------------------------------
 
-    def _holds(self, path: Path, entry: Entry) -> bool:
+    def _holds(self, path: Path, entry: CacheEntry) -> bool:
         """Whether the queries for a file still have the same answers."""
         try:
             asked = _asked(entry)
@@ -304,7 +304,7 @@ def _sizes(path: Path, data: bytes, settings: Settings) -> tuple[int, list[int]]
     return len(source.text), [len(example.text) for example in embedded_in(source)]
 
 
-def _asked(entry: Entry) -> Asked:
+def _asked(entry: CacheEntry) -> Asked:
     """The queries for a file. Raises ValueError or TypeError for an invalid record."""
     states, questions, again = entry.asked
     if type(states) is not dict or type(questions) is not list or type(again) is not bool:

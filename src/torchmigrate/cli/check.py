@@ -236,7 +236,7 @@ def check(
     if watch:
         from torchmigrate.cli.watch import watch as keep_checking
 
-        return keep_checking(paths, check_files, options["colour"])
+        return keep_checking(paths, check_files, options["color"])
     return check_files()
 
 

@@ -317,9 +317,9 @@ cache_options: Callable[[Any], Any] = _all(
     ),
     cache_dir_option,
 )
-colour_option: Callable[[Any], Any] = option(
+color_option: Callable[[Any], Any] = option(
     "--color",
-    "colour",
+    "color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     group=OUTPUT,
@@ -335,7 +335,7 @@ verbose_option: Callable[[Any], Any] = option(
     group=OUTPUT,
     help="Also print the configuration and versions in use, and their origin.",
 )
-console_options: Callable[[Any], Any] = _all(quiet_option, verbose_option, colour_option)
+console_options: Callable[[Any], Any] = _all(quiet_option, verbose_option, color_option)
 settings_options: Callable[[Any], Any] = _all(
     evidence_option, selection_options, target_option, minimum_option, file_options
 )

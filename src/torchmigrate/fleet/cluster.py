@@ -58,7 +58,10 @@ def _local(workers: int | None) -> Iterator[Any]:
     # A process that Python spawns would import from the current directory, which may be a repository.
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
-        with _unheeding(), dask.config.set({"distributed.worker.preload": ["torchmigrate.fleet.unheeding"]}):
+        with (
+            _ignoring_sigint(),
+            dask.config.set({"distributed.worker.preload": ["torchmigrate.fleet.ignore_sigint"]}),
+        ):
             cluster = LocalCluster(
                 n_workers=workers or _processors(),
                 threads_per_worker=1,
@@ -81,7 +84,7 @@ def _local(workers: int | None) -> Iterator[Any]:
 
 
 @contextmanager
-def _unheeding() -> Iterator[None]:
+def _ignoring_sigint() -> Iterator[None]:
     """Start processes that ignore Control-C from their first moment on."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread():

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchmigrate.fleet.clones import Checkout, link_template
-from torchmigrate.fleet.model import Examined, Failed, Job, Large, Part, Record, Trouble, Unchanged
+from torchmigrate.fleet.model import Examined, Failed, Job, Large, Record, RepositoryPart, Trouble, Unchanged
 from torchmigrate.planning.model import EFFECTS, Effect, Effort, Line, Place, Plan
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def examine(job: Job) -> object:
     return _examined(job, project, project.look(project.files, 1), state, checkout)
 
 
-def _share(files: Sequence[Path], part: Part) -> Sequence[Path]:
+def _share(files: Sequence[Path], part: RepositoryPart) -> Sequence[Path]:
     """The files of a part: adjacent files, in order, so that the parts can be put together again."""
     first, last = (number * len(files) // part.of for number in (part.number, part.number + 1))
     return files[first:last]

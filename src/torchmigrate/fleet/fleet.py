@@ -22,13 +22,13 @@ from torchmigrate.fleet.model import (
     Examined,
     Failed,
     FleetError,
+    FleetSettings,
     Job,
     Large,
     Limits,
-    Part,
     Record,
     Repository,
-    Settings,
+    RepositoryPart,
     Trouble,
     Unchanged,
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
-class Request(Struct, frozen=True):
+class FleetRequest(Struct, frozen=True):
     """The options of a run.
 
     output: the directory of the results. scheduler: the address of a Dask scheduler; None: workers on this
@@ -53,7 +53,7 @@ class Request(Struct, frozen=True):
     """
 
     repositories: list[Repository]
-    settings: Settings
+    settings: FleetSettings
     output: Path
     limits: Limits = field(default_factory=Limits)
     scheduler: str | None = None
@@ -94,7 +94,7 @@ class Fleet:
 
     def __init__(
         self,
-        request: Request,
+        request: FleetRequest,
         said: Callable[[str, str], None] = lambda name, what: None,
         noted: Callable[[str], None] = lambda text: None,
     ) -> None:
@@ -228,7 +228,7 @@ class Fleet:
         shares = [
             client.submit(
                 work,
-                replace(job, part=Part(number, parts)),
+                replace(job, part=RepositoryPart(number, parts)),
                 key=self._name(repository, number),
                 **self._trying,
             )

@@ -53,7 +53,7 @@ class Failed(Exception):
         self.why = why
 
 
-class Settings(Struct, frozen=True):
+class FleetSettings(Struct, frozen=True):
     """The settings for every repository; other settings make earlier results outdated.
 
     target, minimum: releases such as "2.13"; None: what each project requires. select, extend_select,
@@ -81,7 +81,7 @@ class Limits(Struct, frozen=True):
     part: int = 1500
 
 
-class Part(NamedTuple):
+class RepositoryPart(NamedTuple):
     """Which files of a repository: those with this number, counted from 0, of so many shares."""
 
     number: int
@@ -98,12 +98,12 @@ class Job(Struct, frozen=True):
     """
 
     repository: Repository
-    settings: Settings
+    settings: FleetSettings
     limits: Limits
     clones: str | None = None
     known: str | None = None
     state: str | None = None
-    part: Part | None = None
+    part: RepositoryPart | None = None
     seen: tuple[object, ...] = ()
 
     def __repr__(self) -> str:

@@ -42,7 +42,7 @@ _EFFORTS = {Applicability.SAFE: Effort.SAFE, Applicability.UNSAFE: Effort.UNSAFE
 _MODULES = frozenset([".py"])  # suffixes of what is imported
 
 
-class Looked(FileResult):
+class FilePlan(FileResult):
     """What a plan knows of one file.
 
     places: in order. concerned: whether it mentions one of the libraries. warned: as in `Plan`.
@@ -90,8 +90,8 @@ class Search:
         self._targets: dict[str, Point] = {}
 
     def check(self, path: Path) -> FileResult:
-        """What is found in a file (`Looked`); whatever is wrong with it becomes a problem of the result."""
-        looked = Looked(path)
+        """What is found in a file (`FilePlan`); whatever is wrong with it becomes a problem of the result."""
+        looked = FilePlan(path)
         engine = self.engines.of(path)
         try:
             source = engine.read(path)
@@ -114,7 +114,7 @@ class Search:
                 looked.places += self._places_in(document, looked, engine)
         return looked
 
-    def _places_in(self, source: Source, looked: Looked, engine: Engine) -> list[Place]:
+    def _places_in(self, source: Source, looked: FilePlan, engine: Engine) -> list[Place]:
         """The places in one text of a file; what cannot be done is added to the problems."""
         path = looked.path
         result = engine.check_text(source, path)

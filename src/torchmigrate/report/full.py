@@ -12,7 +12,7 @@ from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
 from torchmigrate.report.reasons import reason_of, sentence
-from torchmigrate.report.replacement import Place, Replacements
+from torchmigrate.report.replacement import ReplacedPlace, Replacements
 from torchmigrate.report.style import WIDTH, Style
 from torchmigrate.report.summary import plural
 
@@ -128,7 +128,7 @@ class FullReporter:
         yield bar
 
     def _replacement(
-        self, places: Sequence[Place], more: int, gutter: int, cell: int | None
+        self, places: Sequence[ReplacedPlace], more: int, gutter: int, cell: int | None
     ) -> Iterator[str]:
         """What a fix removes and adds. cell: the cell of the finding."""
         style = self.style

@@ -44,7 +44,7 @@ class FileContext:
         project: what other files do with the names of this one; None: there are no other files.
         exists: whether the target has a name, None if unknown.
         hides: whether a rule (code and name) is suppressed at an offset.
-        given: what names are that the file has from others (`said_elsewhere`); None: they were not looked up.
+        given: what names are that the file has from others (`values_from_imports`); None: not looked up.
         seen: what was seen while the text ran.
         like: another one of the same text, which stays open: what every name means is taken from it.
     """
@@ -73,7 +73,7 @@ class FileContext:
         self.given = given
         self.failures = Failures(source, path)
         self.hits: Sequence[RuleMatch] = ()  # the uses that rules are about, of all rules
-        self.halved: Collection[str] = ()  # the `together` words of rules with suppressed findings
+        self.partly_suppressed: Collection[str] = ()  # the `together` words of rules with suppressed findings
         self._made: dict[Hashable, object] = {}
         self._like = like
         self._seen = seen
@@ -96,7 +96,7 @@ class FileContext:
         roots = LIBRARY_ROOTS - own_packages(self.path)
         return resolve(self.tree, self.source, roots=roots, given=self.given, seen=self._seen)
 
-    def said_elsewhere(self, *, promising: bool = False) -> dict[str, Value]:
+    def values_from_imports(self, *, promising: bool = False) -> dict[str, Value]:
         """What other files say of the names in the tests of this one, of versions and of what there is.
 
         Few files have such, so that what every name means is first worked out without. promising: only where

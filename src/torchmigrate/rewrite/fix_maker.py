@@ -241,7 +241,7 @@ class FixMaker:
                 continue
             fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
             done: dict[int, Fix] = {}
-            if name not in self.file.halved and all(item.fix is not None for item in mine):
+            if name not in self.file.partly_suppressed and all(item.fix is not None for item in mine):
                 done = joined_fixes(fixes)
             # What keeps one of them from being made keeps all.
             why = tuple(

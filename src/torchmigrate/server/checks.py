@@ -25,8 +25,8 @@ from torchmigrate.report.reasons import said_of
 from torchmigrate.run.configurations import Configurations
 from torchmigrate.run.results import texts_in
 from torchmigrate.run.texts import TextChecker
-from torchmigrate.server.documents import PYTHON, Part, Snapshot
-from torchmigrate.server.options import Options
+from torchmigrate.server.documents import PYTHON, DocumentPart, Snapshot
+from torchmigrate.server.options import ServerOptions
 from torchmigrate.server.positions import Lines
 from torchmigrate.source.text import Source, SourceError
 
@@ -73,7 +73,7 @@ class Checked:
         assert self.checker is not None, "it was checked"
         return self.checker.engine(self.snapshot.path)
 
-    def lines(self, part: Part) -> Lines:
+    def lines(self, part: DocumentPart) -> Lines:
         """The lines of one of its texts."""
         if part.uri not in self._lines:
             self._lines[part.uri] = Lines(part.text, self.codec)
@@ -120,7 +120,7 @@ def _key(area: types.Range) -> tuple[int, int, int, int]:
 class Checker:
     """Checks documents with the same options; keeps what it learns of projects until it is made anew."""
 
-    def __init__(self, options: Options, roots: Sequence[Path]) -> None:
+    def __init__(self, options: ServerOptions, roots: Sequence[Path]) -> None:
         forget()
         self.options = options
         self.roots = list(roots)

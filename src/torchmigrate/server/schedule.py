@@ -12,7 +12,7 @@ from pygls.workspace import PositionCodec
 
 from torchmigrate.server.checks import Checked, Checker
 from torchmigrate.server.documents import Snapshot
-from torchmigrate.server.options import Options
+from torchmigrate.server.options import ServerOptions
 from torchmigrate.server.worker import LATER, SOON, Worker
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class _Lane:
         self.worker = Worker()
         self._checker: tuple[int, Checker] | None = None  # its age and the checker; for the thread alone
 
-    def checker(self, age: int, options: Options, roots: Sequence[Path]) -> Checker:
+    def checker(self, age: int, options: ServerOptions, roots: Sequence[Path]) -> Checker:
         if self._checker is None or self._checker[0] != age:
             self._checker = age, Checker(options, roots)
         return self._checker[1]
@@ -47,7 +47,7 @@ class Schedule:
     def __init__(self, snapshot: Callable[[str], Snapshot | None]) -> None:
         self.snapshot = snapshot
         self._lanes = _Lane(), _Lane()  # for most documents, and for large ones, which may take long
-        self.options = Options()
+        self.options = ServerOptions()
         self.roots: Sequence[Path] = ()
         self.codec = PositionCodec()
         self._age = 0

@@ -17,7 +17,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.source import magics
 from torchmigrate.source.changes import changes
 from torchmigrate.source.pieces import Piece, PiecesSource
-from torchmigrate.source.text import Part, Place, Source, SourceError
+from torchmigrate.source.text import Source, SourceError, SourcePart, SourcePlace
 
 _PYTHON = frozenset(
     ["python", "py", "python3", "py3", "ipython", "ipython3", "pycon", "python-repl", "doctest"]
@@ -143,9 +143,9 @@ class Document(PiecesSource):
 
     # ---- places -------------------------------------------------------------------------------------
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> SourcePlace:
         row, column = self.position(offset)
-        return Place(None, self.shown_row(row), column + len(self._at(row)[1]))
+        return SourcePlace(None, self.shown_row(row), column + len(self._at(row)[1]))
 
     def shown_row(self, row: int) -> int:
         return self._at(row)[0]
@@ -173,8 +173,8 @@ class Document(PiecesSource):
 
     # ---- the file -----------------------------------------------------------------------------------
 
-    def parts(self) -> list[Part]:
-        return [Part("", self.written())]
+    def parts(self) -> list[SourcePart]:
+        return [SourcePart("", self.written())]
 
     def written(self) -> str:
         return "".join(self._changed()[0])

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from torchmigrate.findings import Edit
-from torchmigrate.source.text import Part, Place, Positioned, Source, SourceError
+from torchmigrate.source.text import Positioned, Source, SourceError, SourcePart, SourcePlace
 
 _BETWEEN = "\n\n"
 
@@ -115,12 +115,12 @@ class PiecesSource(Source):
         after = rows[index + 1] if index + 1 < len(rows) else self.line_count + 1
         return after - (1 if self.pieces[index].text.endswith(("\n", "\r")) else 0) - 2
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> SourcePlace:
         row, column = self.position(offset)
         if not self.pieces:
-            return Place(None, row, column)
+            return SourcePlace(None, row, column)
         # What begins after the last piece is reported at its end.
-        return Place(self.pieces[self._index(row)].number, self.shown_row(row), column)
+        return SourcePlace(self.pieces[self._index(row)].number, self.shown_row(row), column)
 
     def said_row(self, row: int) -> str:
         if not self.pieces:
@@ -142,13 +142,13 @@ class PiecesSource(Source):
 
     # ---- other texts --------------------------------------------------------------------------------
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SourcePart]:
         ends = (
             "" if piece.original.endswith(("\n", "\r")) or not piece.original else "\n"
             for piece in self.pieces
         )
         return [
-            Part(f":cell {piece.number}", piece.original + end)
+            SourcePart(f":cell {piece.number}", piece.original + end)
             for piece, end in zip(self.pieces, ends, strict=True)
         ]
 

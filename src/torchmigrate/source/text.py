@@ -55,7 +55,7 @@ class SourceError(Exception):
         return (SourceError, (self.reason, self.line, self.kind, self.cell))
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """Where something is, for a person: row and column are 1-based, and of the cell, if there are cells."""
 
     cell: int | None
@@ -63,7 +63,7 @@ class Place(NamedTuple):
     column: int
 
 
-class Part(NamedTuple):
+class SourcePart(NamedTuple):
     """What a file holds of Python, as it is: all of it, or one cell. label: what messages add to the path."""
 
     label: str
@@ -185,9 +185,9 @@ class Source:
         """
         return self.with_text(text)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SourcePart]:
         """The text in the parts in which a person sees it, for diffs; there are as many after edits."""
-        return [Part("", self.text)]
+        return [SourcePart("", self.text)]
 
     def content(self) -> bytes:
         """The bytes of the file with this text. Raises SourceError as `encode` does."""
@@ -268,9 +268,9 @@ class Source:
             line -= 1
         return line, offset - starts[line - 1] + 1
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> SourcePlace:
         """Where a character is, as messages say it."""
-        return Place(None, *self.position(offset))
+        return SourcePlace(None, *self.position(offset))
 
     def said_row(self, row: int) -> str:
         """A row of the text, as sentences name it."""

@@ -21,7 +21,7 @@ from torchmigrate.source.other import MARKDOWN, SETUP, OtherSource
 from torchmigrate.source.text import Source
 from torchmigrate.texts.commands import Command, commands_of
 from torchmigrate.texts.cpp import Code
-from torchmigrate.texts.pins import Group, groups_of
+from torchmigrate.texts.pins import PinGroup, groups_of
 from torchmigrate.versions.range import VersionRange, applicability, severity, timeline
 
 Read = Callable[[Path], str | None]
@@ -79,7 +79,7 @@ class TextFile:
         return Code(self.source.text, self.path.absolute(), self.read_other)
 
     @cached_property
-    def pins(self) -> list[Group]:
+    def pins(self) -> list[PinGroup]:
         """The requirements of torch and its companions, by what is installed together."""
         text = self.source.text
         commands = self.commands if "install" in text or "create" in text else ()

@@ -116,7 +116,7 @@ class Pin(Struct, frozen=True):
         return re.fullmatch(r"(={1,3}|\^|~|~=)?[ \t]*(\d+(?:\.\d+)*)(\.\*)?", self.spec)
 
 
-class Group(Struct, frozen=True):
+class PinGroup(Struct, frozen=True):
     """Requirements that are installed together. python: for which Python, if the file says it."""
 
     pins: list[Pin]
@@ -153,7 +153,7 @@ def _specifiers(spec: str, conda: bool) -> SpecifierSet | None:
         return None
 
 
-def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Group]:
+def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[PinGroup]:
     """The requirements of a file, by what is installed together."""
     if kind in (REQUIREMENTS, INI):
         if kind == INI and "install_requires" not in text and "deps" not in text:
@@ -181,8 +181,8 @@ def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Gro
             yield _whole(_of_command(text, command), version)
 
 
-def _whole(pins: Iterable[Pin], python: Version | None = None) -> Group:
-    return Group(list(pins), python)
+def _whole(pins: Iterable[Pin], python: Version | None = None) -> PinGroup:
+    return PinGroup(list(pins), python)
 
 
 def _found(text: str, before: re.Pattern[str], *, hashes: bool = False, index: bool = False) -> Iterator[Pin]:
@@ -238,7 +238,7 @@ _NAMING: dict[str, tuple[Version, Version]] = {
 }
 
 
-def torches(group: Group) -> list[Version]:
+def torches(group: PinGroup) -> list[Version]:
     """The releases of torch, with patch numbers, that the requirements of torch allow."""
     pins = group.of("torch")
     return [release for release in PATCH_RELEASES if any(pin.allows(release) for pin in pins)]

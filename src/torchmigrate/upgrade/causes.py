@@ -18,7 +18,7 @@ from torchmigrate.report.reasons import said_of
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
-from torchmigrate.upgrade.model import ByHand, Frame, Group, Result, StillFailing, TestRun
+from torchmigrate.upgrade.model import ByHand, FixGroup, Frame, Result, StillFailing, TestRun
 
 _MOST = 300  # characters of a message
 # What differs between errors of one cause: addresses, numbers, temporary files.
@@ -59,7 +59,7 @@ class Places:
         self,
         tree: Path,
         found: Mapping[str, Sequence[Finding]],
-        written_by: Callable[[Frame], Group | None] = lambda frame: None,
+        written_by: Callable[[Frame], FixGroup | None] = lambda frame: None,
     ) -> None:
         self.tree = tree
         self.written_by = written_by
@@ -185,7 +185,7 @@ class Places:
 
 
 def _cause(
-    result: Result, finding: Finding | None, written: Group | None, near: Near | None
+    result: Result, finding: Finding | None, written: FixGroup | None, near: Near | None
 ) -> tuple[str, bool]:
     """Why a test fails, in a sentence, and whether that is about torch.
 

@@ -110,7 +110,7 @@ def mended(before: TestRun, after: TestRun) -> list[str]:
     return found
 
 
-class Group(Struct, frozen=True):
+class FixGroup(Struct, frozen=True):
     """Fixes that are made and taken back together: of a rule, of a migration, of pins, of notebooks.
 
     key: unique, and the same in every run. title: first line of the commit. why: its text.
@@ -135,7 +135,7 @@ class Hunk(NamedTuple):
 class Applied(Struct):
     """A group that was made. commit: its hash; fixes: how many; paths: of the files, relative to the tree."""
 
-    group: Group
+    group: FixGroup
     commit: str
     fixes: int
     paths: tuple[str, ...]
@@ -148,7 +148,7 @@ class TakenBack(Struct):
     tests: what failed; message: the error of the first. advice: what to do by hand.
     """
 
-    group: Group
+    group: FixGroup
     places: tuple[tuple[str, int], ...]
     tests: tuple[str, ...]
     message: str

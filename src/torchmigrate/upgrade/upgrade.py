@@ -18,12 +18,12 @@ from torchmigrate.report.warned import is_of_change, warned_lines
 from torchmigrate.upgrade import smoke
 from torchmigrate.upgrade.again import squashed, undone
 from torchmigrate.upgrade.causes import Places
-from torchmigrate.upgrade.environment import Environment, Options, given, made
+from torchmigrate.upgrade.environment import Environment, EnvironmentOptions, given, made
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer
 from torchmigrate.upgrade.model import (
     Applied,
+    FixGroup,
     Frame,
-    Group,
     Outcome,
     Report,
     TakenBack,
@@ -47,7 +47,7 @@ _STAGES = 3  # how often more fixes are made by what the tests show once they ge
 PYTEST = "pytest -q"
 
 
-class Request(Struct, frozen=True):
+class UpgradeRequest(Struct, frozen=True):
     """The options of a run.
 
     to: the target. test: the command; None: pytest, where there are tests. environment: one that has the
@@ -62,7 +62,7 @@ class Request(Struct, frozen=True):
     test: str | None = None
     environment: Path | None = None
     old_environment: Path | None = None
-    options: Options = Options()
+    options: EnvironmentOptions = EnvironmentOptions()
     unsafe: bool = False
     evidence: bool = True
     also: Sequence[str] = ()
@@ -73,7 +73,7 @@ class Request(Struct, frozen=True):
     time_limit: float | None = None
     test_timeout: float = 300.0
 
-    def resumed(self) -> Request:
+    def resumed(self) -> UpgradeRequest:
         """The same with the options of an earlier run of this upgrade, where the user chose no others.
 
         Raises UpgradeError if the path is not a project.
@@ -99,11 +99,11 @@ class Request(Struct, frozen=True):
         return dict(to_builtins(found))
 
 
-_OPTIONS = Options.__struct_fields__
+_OPTIONS = EnvironmentOptions.__struct_fields__
 
 
 class _Kept(Struct):
-    """The options of an upgrade that a run that goes on takes over, as in `Request`."""
+    """The options of an upgrade that a run that goes on takes over, as in `UpgradeRequest`."""
 
     test: str | None = None
     environment: str | None = None
@@ -112,7 +112,7 @@ class _Kept(Struct):
     evidence: bool = True
     also: tuple[str, ...] = ()
     test_timeout: float = 300.0
-    options: Options = Options()
+    options: EnvironmentOptions = EnvironmentOptions()
 
 
 _KEPT = tuple(name for name in _Kept.__struct_fields__ if name != "options")
@@ -128,7 +128,7 @@ class _Remembered(Struct):
 class Upgrade:
     """One upgrade."""
 
-    def __init__(self, request: Request, console: Console) -> None:
+    def __init__(self, request: UpgradeRequest, console: Console) -> None:
         self.request = request
         self.console = console
         self.clock = Clock(request.time_limit)
@@ -186,10 +186,10 @@ class Upgrade:
         if old is not None:
             self._say(f"running the tests of the unchanged project on torch {old.torch}")
             before_old = self._suite(command, old, "old").run(self.space.base)
-            self._told(before_old)
+            self._report_run(before_old)
         self._say(f"running the tests of the unchanged project on torch {environment.torch}")
         before = self.suite.run(self.space.base)
-        self._told(before)
+        self._report_run(before)
         runs = self._works_before(command, before)
         if request.evidence and before.collected:
             self._say("running the tests again to record the types of objects in outdated code")
@@ -300,7 +300,7 @@ class Upgrade:
             *(command, self.space, environment, self.clock), limit=self.request.test_timeout, name=name
         )
 
-    def _told(self, run: TestRun) -> None:
+    def _report_run(self, run: TestRun) -> None:
         self._say(f"  {counts(run)} in {run.seconds:.0f} s" + (f"; {run.trouble}" if run.trouble else ""))
 
     # ---- fixes, and what is taken back ---------------------------------------------------------------------
@@ -350,7 +350,7 @@ class Upgrade:
             return [], after
         self._say("running the tests with the other fixes")
         then = self.suite.run(more.commit)
-        self._told(then)
+        self._report_run(then)
         if self._mended(after, then, final) and not self._lost(after, then, final, more.commit)[0]:
             return [more], then
         self._say("  reverted: no test passes that did not, or another one fails")
@@ -476,7 +476,7 @@ class Upgrade:
             final = steps[-1].commit
             self._say("running the tests with all fixes")
             after = self.suite.run(final)
-            self._told(after)
+            self._report_run(after)
             self._mended(before, after, start)
             lost, whole = self._lost(before, after, start, final)
             if not lost:
@@ -627,7 +627,7 @@ class Upgrade:
             if is_of_change(each.text) and not places.names(each.path, each.line)
         )
 
-    def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> Group | None:
+    def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> FixGroup | None:
         """The group whose commit wrote a line."""
         lines = f"{frame.line},{frame.line}"
         said = self.space.git.says("blame", "--porcelain", "-L", lines, "--", frame.path)

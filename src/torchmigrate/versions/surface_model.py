@@ -45,7 +45,7 @@ class DeprecatedParameter(NamedTuple):
     said: str
 
 
-class Entry(Struct, frozen=True):
+class ApiEntry(Struct, frozen=True):
     """What a name is in one release.
 
     target: of an alias, the qualified name that it stands for; it may be of another library. Of a setting
@@ -77,4 +77,4 @@ class Entry(Struct, frozen=True):
     unread: bool = False
 
 
-Release = Mapping[str, Entry]  # everything in one release of one library, by qualified name
+Release = Mapping[str, ApiEntry]  # everything in one release of one library, by qualified name

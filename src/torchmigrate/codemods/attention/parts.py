@@ -150,8 +150,8 @@ class PartsReader:
         self.casts.of_softmax(operation)
         self.dim = last_dimension(operation)
         if operation.then is not None:
-            behind = Operation("dropout", operation.operands, {}, operation.then, operation.owner)
-            self._dropout(behind, before)
+            dropout = Operation("dropout", operation.operands, {}, operation.then, operation.owner)
+            self._dropout(dropout, before)
             self.found.number = 1
 
     def _dropout(self, operation: Operation, before: int) -> None:

@@ -111,8 +111,8 @@ class _Uses:
         while statement is not None:
             block = self.index.block_of(statement) or []
             end = self.source.span(statement)[1]
-            behind = [item for item in block if self.source.span(item)[0] >= end]
-            if any(is_below(node, item, self.index.parents) for item in behind):
+            following = [item for item in block if self.source.span(item)[0] >= end]
+            if any(is_below(node, item, self.index.parents) for item in following):
                 return True
             outer = self.index.parent(statement)
             statement = self.index.statement_of(outer) if outer is not None else None

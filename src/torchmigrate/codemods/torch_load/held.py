@@ -263,8 +263,8 @@ class Loading:
         plain."""
         if name is None or self._plainly.get(name) is False:
             return False
-        beside = self.file.saves_plainly(name)
-        return beside is True or (beside is None and name in self._plainly)
+        plain = self.file.saves_plainly(name)
+        return plain is True or (plain is None and name in self._plainly)
 
 
 class Body:

@@ -34,7 +34,7 @@ _LONGEST = 40
 _NO_GRAD = frozenset(["torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"])
 
 
-class Part:
+class VolatilePart:
     """What happens to volatile variables in one function, or in the module.
 
     hits, settings: where they are made. handed: calls of functions of the file that give one, as sites.
