@@ -6,30 +6,30 @@ from collections.abc import Mapping
 
 from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_file import encode
-from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, DeprecatedParameter, EntryKind
 
-MODULE = Entry(EntryKind.MODULE)
-OPEN = Entry(EntryKind.MODULE, open=True)
-VALUE = Entry(EntryKind.VALUE)
-
-
-def alias(target: str) -> Entry:
-    return Entry(EntryKind.ALIAS, target=target)
+MODULE = ApiEntry(EntryKind.MODULE)
+OPEN = ApiEntry(EntryKind.MODULE, open=True)
+VALUE = ApiEntry(EntryKind.VALUE)
 
 
-def function(*signatures: str, gone: bool = False) -> Entry:
-    return Entry(EntryKind.FUNCTION, signatures=signatures, gone=gone)
+def alias(target: str) -> ApiEntry:
+    return ApiEntry(EntryKind.ALIAS, target=target)
 
 
-def cls(*signatures: str, bases: tuple[str, ...] = ()) -> Entry:
-    return Entry(EntryKind.CLASS, signatures=signatures, bases=bases)
+def function(*signatures: str, gone: bool = False) -> ApiEntry:
+    return ApiEntry(EntryKind.FUNCTION, signatures=signatures, gone=gone)
 
 
-def warned(*signatures: str, said: str) -> Entry:
-    return Entry(EntryKind.FUNCTION, signatures=signatures, deprecated=said, warns=True)
+def cls(*signatures: str, bases: tuple[str, ...] = ()) -> ApiEntry:
+    return ApiEntry(EntryKind.CLASS, signatures=signatures, bases=bases)
 
 
-CONFIG = Entry(EntryKind.MODULE, bases=("torch.configs.ConfigModule",))
+def warned(*signatures: str, said: str) -> ApiEntry:
+    return ApiEntry(EntryKind.FUNCTION, signatures=signatures, deprecated=said, warns=True)
+
+
+CONFIG = ApiEntry(EntryKind.MODULE, bases=("torch.configs.ConfigModule",))
 _OLD_ARGUMENTS = (
     DeprecatedParameter("old is not None", "`old` is deprecated. Use `new` instead"),
     DeprecatedParameter("flag", "flag is deprecated"),
@@ -37,7 +37,7 @@ _OLD_ARGUMENTS = (
 )
 
 # By torch release, what is new (an entry) and what goes (None).
-TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
+TORCH: dict[tuple[int, int], dict[str, ApiEntry | None]] = {
     (1, 2): {
         "torch": MODULE,
         "torch.Tensor": cls("(*args)"),
@@ -117,7 +117,7 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.aging.module.f": function("(x)"),
         "torch.aging.module.g": function("(x)"),
         "torch.configs": MODULE,
-        "torch.configs.ConfigModule": Entry(EntryKind.CLASS, open=True),
+        "torch.configs.ConfigModule": ApiEntry(EntryKind.CLASS, open=True),
         "torch.configs.ConfigModule.patch": function("(arg1=None, arg2=None, **kwargs)"),
         "torch._inductor": OPEN,
         "torch._inductor.config": CONFIG,
@@ -137,49 +137,49 @@ TORCH: dict[tuple[int, int], dict[str, Entry | None]] = {
         "torch.aging.warned": warned(
             "(x)", said="`torch.aging.warned` is deprecated. Use `torch.aging.fresh`"
         ),
-        "torch.aging.documented": Entry(
+        "torch.aging.documented": ApiEntry(
             EntryKind.FUNCTION, signatures=("(x)",), deprecated="This function is deprecated"
         ),
         "torch.aging.owned": warned("(x)", said="deprecated"),
         "torch.aging._private": warned("(x)", said="deprecated"),
-        "torch.aging.Old": Entry(
+        "torch.aging.Old": ApiEntry(
             EntryKind.CLASS, signatures=("(x)",), deprecated="Old will go; use `gone_as_well`", warns=True
         ),
-        "torch.aging.options": Entry(
+        "torch.aging.options": ApiEntry(
             EntryKind.FUNCTION,
             signatures=("(x, old=None, flag=False, kind='a', *, new=None)",),
             parameters=_OLD_ARGUMENTS,
         ),
-        "torch.aging.module": Entry(
+        "torch.aging.module": ApiEntry(
             EntryKind.MODULE, deprecated="torch.aging.module is deprecated", warns=True
         ),
         "torch._inductor.config.gone": None,
         "torch._inductor.config.moved": None,
-        "torch._inductor.config.unread": Entry(EntryKind.VALUE, unread=True),
-        "torch._inductor.config.old": Entry(
+        "torch._inductor.config.unread": ApiEntry(EntryKind.VALUE, unread=True),
+        "torch._inductor.config.old": ApiEntry(
             EntryKind.VALUE,
             target="torch._inductor.config.verbose",
             deprecated="use verbose instead",
             warns=True,
         ),
         "torch._inductor.config.cpp.gone": None,
-        "torch._inductor.config.renamed": Entry(EntryKind.VALUE, target="torch._inductor.config.fresh"),
-        "torch._inductor.config.second": Entry(EntryKind.VALUE, target="torch._inductor.config.verbose"),
+        "torch._inductor.config.renamed": ApiEntry(EntryKind.VALUE, target="torch._inductor.config.fresh"),
+        "torch._inductor.config.second": ApiEntry(EntryKind.VALUE, target="torch._inductor.config.verbose"),
         "torch._inductor.config.fresh": VALUE,
         "torch.config.moved": VALUE,
     },
     (2, 15): {},
 }
-TORCHVISION: dict[tuple[int, int], dict[str, Entry | None]] = {
+TORCHVISION: dict[tuple[int, int], dict[str, ApiEntry | None]] = {
     (0, 2): {"torchvision": MODULE, "torchvision.pieces": MODULE, "torchvision.pieces.cut": function("(x)")},
     (0, 15): {"torchvision.pieces.cut": None, "torchvision.fresh": MODULE},
 }
 
 
-def surface(library: str, changes: Mapping[tuple[int, int], Mapping[str, Entry | None]]) -> Surface:
+def surface(library: str, changes: Mapping[tuple[int, int], Mapping[str, ApiEntry | None]]) -> Surface:
     """The data of a library with these changes."""
-    releases: list[tuple[tuple[int, ...], dict[str, Entry]]] = []
-    held: dict[str, Entry] = {}
+    releases: list[tuple[tuple[int, ...], dict[str, ApiEntry]]] = []
+    held: dict[str, ApiEntry] = {}
     for version, changed in changes.items():
         for name, entry in changed.items():
             if entry is None:

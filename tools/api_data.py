@@ -35,7 +35,7 @@ from api.sources import package_of, unpacked
 from torchmigrate.versions.releases import COMPANIONS, RELEASES, Version, parse_version, show_version
 from torchmigrate.versions.surface import DATA, Surface, surface_of
 from torchmigrate.versions.surface_file import decode, encode, with_release
-from torchmigrate.versions.surface_model import Entry
+from torchmigrate.versions.surface_model import ApiEntry
 
 LIBRARIES = ("torch", *COMPANIONS)
 
@@ -215,7 +215,7 @@ def show(name: str) -> None:
         before = lines
 
 
-def _described(entry: Entry) -> list[str]:
+def _described(entry: ApiEntry) -> list[str]:
     marks = [
         mark
         for mark, there in (("open", entry.open), ("only raises", entry.gone), ("not read", entry.unread))
@@ -231,7 +231,7 @@ def _described(entry: Entry) -> list[str]:
     return lines
 
 
-def _read(library: str, version: str, sources: Path | None) -> dict[str, Entry]:
+def _read(library: str, version: str, sources: Path | None) -> dict[str, ApiEntry]:
     """One release, from its wheel or from the directory where that was unpacked."""
     try:
         if sources is not None:

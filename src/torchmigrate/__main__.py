@@ -4,7 +4,7 @@ import gc
 import sys
 
 # How many new objects make Python look for garbage, instead of 700. What is loaded never becomes garbage; nor
-# does what a run leaves, of which it has cared itself (`runner.GARBAGE`).
+# do the objects that a run leaves, which it has handled itself (`runner.GARBAGE`).
 GARBAGE = 100_000
 
 

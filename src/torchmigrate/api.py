@@ -89,7 +89,8 @@ class Finding:
     """One outdated place. Rows and columns are as in `Edit`.
 
     code, name: of the rule. path: of the file; None: the text has none. symbol: the qualified name that was
-    found. help: what to do by hand. fix: None where there is none. unsafe_fix: what may take its place.
+    found. help: what to do by hand. fix: None where there is none. unsafe_fix: an unsafe alternative to
+    `fix`.
     """
 
     code: str
@@ -174,8 +175,8 @@ def check_paths(
 
     Args:
         paths: directories are searched as on the command line.
-        target: the release of torch to move to, such as "2.9"; None: that of the configuration, or the
-            newest one that is known.
+        target: the release of torch to move to, such as "2.9"; None: the target of the configuration, or the
+        newest known release.
         minimum: the oldest release that must still work; None: what the project requires.
         select: codes, prefixes, names of rules, or "ALL"; None: those of the configuration.
         ignore: those that are not looked for.
@@ -214,8 +215,8 @@ def check_text(
     """Check the text of one file, as `torchmigrate check -` does.
 
     Args:
-        path: what the file is called: which kind of file it is, which configuration holds for it, and which
-            files are beside it. It need not exist. None: it is Python, in the current directory.
+        path: what the file is called: which kind of file it is, which configuration holds for it, and its
+        neighboring files. It need not exist. None: it is Python, in the current directory.
 
     The other arguments, and what is raised, are as for `check_paths`.
     """

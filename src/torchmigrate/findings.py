@@ -15,8 +15,8 @@ class Severity(enum.IntEnum):
     """How bad a finding is at the target version, mildest first."""
 
     INFO = 1  # outdated or worth adopting; works without a warning
-    WARNING = 2  # warns at the target, or changed its behaviour silently
-    ERROR = 3  # gone at the target
+    WARNING = 2  # warns at the target, or changed its behavior silently
+    ERROR = 3  # removed at the target
 
     @property
     def label(self) -> str:
@@ -27,7 +27,7 @@ class Applicability(enum.IntEnum):
     """Who may apply a fix, strictest first, so that `min()` of several is the one that holds."""
 
     DISPLAY = 1  # shown as advice, never applied
-    UNSAFE = 2  # valid code that may change results; applied when asked for
+    UNSAFE = 2  # valid code that may change results; applied on request
     SAFE = 3  # same results on every version in the range
 
     @property
@@ -123,10 +123,11 @@ class Fix(Struct, frozen=True):
 
 
 class Timeline(Struct, frozen=True):
-    """The releases of `library` from which on what was found is outdated, warns, behaves otherwise, is gone.
+    """The releases of `library` from which on a finding's name is outdated, warns, behaves differently, is
+    removed.
 
     Versions are text such as "1.8"; None: not (yet). added: the release that first has it, where a finding
-    is about that. excluded: the first one of those that what is asked for keeps from being installed.
+    is about that. excluded: the first release that a requirement keeps from being installed.
     """
 
     library: str

@@ -1,4 +1,4 @@
-"""The plugin of flake8: its codes are `TM`, and those of TorchFix for who has them in a configuration.
+"""The plugin of flake8: its codes are `TM`, and those of TorchFix for existing configurations.
 
 flake8 decides what is reported: `select`, `ignore`, `per-file-ignores` and `# noqa` are its own. The
 configuration of torchmigrate that a file has decides, as for `torchmigrate check`, for which releases it is
@@ -81,7 +81,7 @@ class Selectors(Struct, frozen=True):
         return code
 
 
-class Given(Struct, frozen=True):
+class PluginOptions(Struct, frozen=True):
     """What the options of flake8 come to."""
 
     selectors: Selectors = Selectors()
@@ -96,7 +96,7 @@ class Checker:
 
     name = "torchmigrate"
     version = __version__
-    given = Given()
+    given = PluginOptions()
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:
         self.tree = tree
@@ -121,17 +121,17 @@ class Checker:
 
     @classmethod
     def parse_options(cls, manager: Any, options: argparse.Namespace, files: Sequence[str]) -> None:
-        """Take what flake8 was told; each of its processes does."""
+        """Take the options of flake8; each of its processes does."""
         _session.cache_clear()  # another run of a process that goes on
         selectors = _selectors(options)
-        cls.given = Given(
+        cls.given = PluginOptions(
             selectors,
             _version(manager, "target", options.torchmigrate_target),
             _version(manager, "minimum", options.torchmigrate_minimum),
             options.torchmigrate_config,
             not options.disable_noqa,
         )
-        # flake8 selects the names of its plugins, of which TorchFix's codes are none.
+        # flake8 selects the names of its plugins; TorchFix's codes are not among them.
         options.extended_default_select = [*options.extended_default_select, THEIRS]
         if selectors.wants_some and selectors.chosen is not None:
             options.extend_select = [*(options.extend_select or ()), NOT_DONE]
@@ -154,7 +154,7 @@ class Checker:
 class _Session:
     """What a process of flake8 keeps from one file to the next."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: PluginOptions) -> None:
         from torchmigrate.config.settings import Layer
         from torchmigrate.files.paths import forget, project_directory
         from torchmigrate.report.console import Console
@@ -256,7 +256,7 @@ class _Session:
 
 
 @lru_cache(maxsize=1)
-def _session(given: Given) -> _Session:
+def _session(given: PluginOptions) -> _Session:
     return _Session(given)
 
 
@@ -312,7 +312,7 @@ def _overlap(one: str, other: str) -> bool:
 def _version(manager: Any, name: str, value: str | None) -> str | None:
     """A release that is known; flake8 ends with exit code 2 for another one.
 
-    A `type` of argparse would not be asked about what the configuration of flake8 says.
+    A `type` of argparse would not convert values from the configuration of flake8.
     """
     from torchmigrate.config.settings import check_version
 

@@ -1,4 +1,4 @@
-"""Regular expressions of modules: compiled when one is first used.
+"""Regular expressions of modules: compiled when they are first used.
 
 Compiling takes a tenth of a millisecond, and a run that imports a hundred modules uses few of theirs.
 """

@@ -11,21 +11,21 @@ import re
 _UNSAFE = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 # What the logs of GitHub (`::name::`, `##[name]`) and Azure (`##vso[name]`) take for a command.
 _COMMAND = r"(?<=#)#(?=\w*\[)|(?:^|(?<=\n))(?:[^\S\n]|\x1b\[[\d;]*m)*:(?=:)"
-_COLOUR = r"\x1b\[(?:[012]|3[26]|1;3[1346])m"  # those that `Style` has
+_COLOR = r"\x1b\[(?:[012]|3[26]|1;3[1346])m"  # those that `Style` has
 
 
-def terminal_text(text: str, *, colour: bool, commands: bool = False) -> str:
+def terminal_text(text: str, *, color: bool, commands: bool = False) -> str:
     """Lines that may hold anything, with control characters (but tabs and the ends of lines) made visible.
 
     So are commands for the log that the text ends up in. What is JSON stays JSON.
 
-    colour: the text has colours of our own. commands: and commands.
+    color: the text has colors of our own. commands: and commands.
     """
     if not commands and _may_have_commands(text):
         text = re.sub(_COMMAND, _without_command, text)
     if "\x1b" not in text and text.replace("\n", "").isprintable():
         return text
-    pattern = rf"{_COLOUR}|{_UNSAFE}" if colour else _UNSAFE
+    pattern = rf"{_COLOR}|{_UNSAFE}" if color else _UNSAFE
     return re.sub(pattern, lambda match: _visible(match[0]), text)
 
 
@@ -38,7 +38,7 @@ def _without_command(found: re.Match[str]) -> str:
 
 
 def _visible(text: str) -> str:
-    if text == "\n" or len(text) > 1:  # a colour
+    if text == "\n" or len(text) > 1:  # a color
         return text
     return text.encode("unicode_escape").decode("ascii")
 

@@ -814,8 +814,8 @@ def test_the_example_of_the_contributing_guide(tmp_path: Path) -> None:
     )
 
 
-def test_the_contributing_guide_names_every_key() -> None:
-    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+def test_the_page_on_the_rule_format_names_every_key() -> None:
+    guide = (ROOT / "docs" / "develop" / "rules.md").read_text(encoding="utf-8")
     keys = {key for part in (RULE_SCHEMA, CASE, EXAMPLE) for key in part["properties"]}
     keys |= {key for part in ("arguments", "result") for key in CASE["properties"][part]["properties"]}
     assert [key for key in sorted(keys) if f"`{key}`" not in guide and f"`{key}:" not in guide] == []

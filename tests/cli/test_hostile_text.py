@@ -206,6 +206,6 @@ def test_what_is_printed_is_printed_once_more_the_same() -> None:
     for text in (INJECT, "::a::", "  ::b", "##[c]", "##vso[d]", "plain", "\t# x"):
         once = printable(text)
         assert not hostile(once) and printable(once) == once
-        assert terminal_text(once, colour=False) == once
-        assert not hostile(terminal_text(text.replace("INJECT", ""), colour=True))
+        assert terminal_text(once, color=False) == once
+        assert not hostile(terminal_text(text.replace("INJECT", ""), color=True))
     assert printable("a::b # c") == "a::b # c"

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 import torchmigrate.fleet.page
 from torchmigrate.fleet.heat import axis
 from torchmigrate.fleet.page import Page, as_html
-from torchmigrate.report.bars import HEIGHT, Column, Part, chart
+from torchmigrate.report.bars import HEIGHT, BarColumn, BarPart, chart
 
 HOSTILE = "</script><script>alert(1)</script>'\"><img src=x onerror=alert(2)>{{ 7 * 7 }}\u202e\x00\udc80\n"
 
@@ -408,8 +408,8 @@ def test_endless_messages_are_shortened() -> None:
 
 def test_bars_stand_on_each_other() -> None:
     columns = [
-        Column("a", ("a",), "a", "a", (Part("runs", 30), Part("stops", 0), Part("failed", 10))),
-        Column("b", ("b",), "b", "b", (), slots=2.0),
+        BarColumn("a", ("a",), "a", "a", (BarPart("runs", 30), BarPart("stops", 0), BarPart("failed", 10))),
+        BarColumn("b", ("b",), "b", "b", (), slots=2.0),
     ]
     made = chart(columns)
     assert [number for number, _ in made.ticks] == [0, 10, 20, 30, 40]

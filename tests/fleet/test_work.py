@@ -12,7 +12,16 @@ from fleet_support import OLD
 from harness.project import environment
 from msgspec.structs import replace
 
-from torchmigrate.fleet.model import Examined, Failed, Job, Limits, Part, Repository, Settings, Trouble
+from torchmigrate.fleet.model import (
+    Examined,
+    Failed,
+    FleetSettings,
+    Job,
+    Limits,
+    Repository,
+    RepositoryPart,
+    Trouble,
+)
 from torchmigrate.fleet.work import START, work, work_together
 
 
@@ -22,7 +31,7 @@ def test_it_ends_by_itself_while_its_worker_lives(tmp_path: Path) -> None:
     (tmp_path / "a" / "a.py").write_text(OLD, "utf-8")
     source, target = tmp_path / "job", tmp_path / "result"
     repository = Repository("a", str(tmp_path / "a"), is_directory=True)
-    source.write_bytes(pickle.dumps(Job(repository, Settings("2.13"), Limits())))
+    source.write_bytes(pickle.dumps(Job(repository, FleetSettings("2.13"), Limits())))
     with subprocess.Popen(
         [sys.executable, "-c", START, str(source), str(target)],
         stdin=subprocess.PIPE,
@@ -38,7 +47,7 @@ def test_it_ends_by_itself_while_its_worker_lives(tmp_path: Path) -> None:
 
 def test_a_password_is_not_in_what_dask_logs() -> None:
     repository = Repository("a", "https://user:secret@host.example/a.git")
-    job = Job(repository, Settings("2.13"), Limits(), seen=("secret = torch.ger(a, b)",))
+    job = Job(repository, FleetSettings("2.13"), Limits(), seen=("secret = torch.ger(a, b)",))
     assert "secret" not in repr(job)
 
 
@@ -46,13 +55,13 @@ def test_parts_hold_no_source_and_give_the_same_fingerprints(tmp_path: Path) -> 
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "a.py").write_text(OLD, "utf-8")
     repository = Repository("a", str(tmp_path / "a"), is_directory=True)
-    whole = Job(repository, Settings("2.13"), Limits())
-    parts = [work(replace(whole, part=Part(number, 2))) for number in range(2)]
+    whole = Job(repository, FleetSettings("2.13"), Limits())
+    parts = [work(replace(whole, part=RepositoryPart(number, 2))) for number in range(2)]
     assert b"eigenvectors" not in pickle.dumps(parts)
     results = [
         work(whole).what,
         work_together(whole, parts).what,
-        work(replace(whole, settings=Settings("2.13", excerpts=True))).what,
+        work(replace(whole, settings=FleetSettings("2.13", excerpts=True))).what,
     ]
     assert all(isinstance(each, Examined) for each in results)
     prints = [[row["fingerprint"] for row in each.tables["findings"]] for each in results]
@@ -63,5 +72,5 @@ def test_clones_that_cannot_be_written_are_said(tmp_path: Path) -> None:
     (tmp_path / "clones").write_text("a file")
     repository = Repository("a", "https://host.invalid/a.git", "0" * 40)
     with pytest.raises(Failed) as failed:
-        work(Job(repository, Settings("2.13"), Limits(), clones=str(tmp_path / "clones")))
+        work(Job(repository, FleetSettings("2.13"), Limits(), clones=str(tmp_path / "clones")))
     assert (failed.value.trouble, failed.value.why) == (Trouble.CLONE, "cannot write the clone: File exists")

@@ -52,14 +52,14 @@ def _name(rule: Rule, name: str) -> Iterator[str]:
     newest = surface.versions[-1]
     if not surface.known(name):
         if rule.removed is not None and parse_version(rule.removed) <= surface.versions[0]:
-            return  # gone before the first release that was read
+            return  # removed before the first release that was read
         if surface.status(name, newest) is Status.ABSENT:
             yield f"`{name}` does not exist in any release of {surface.library}"
         return
     spans = surface.spans(name)
     gone = spans[-1][1] if spans else None
     if rule.removed is None:
-        # An override of a removed method stays in the class, and torch no longer calls it: behaviour changed.
+        # An override of a removed method stays in the class, and torch no longer calls it: behavior changed.
         changed = rule.changed if set(rule.roles) == {"base"} else None
         if gone is not None and (changed is None or parse_version(changed) > gone):
             yield f"`{name}` was removed in {show_version(gone)}: `removed` is missing"
@@ -123,7 +123,7 @@ def _parameters(rule: Rule, symbol: str) -> Iterator[str]:
     now = parameters_of(surface, symbol, removed) if removed <= surface.versions[-1] else None
     then = parameters_of(surface, symbol, before) if before is not None else None
     if len(rule.parameters) > 1 and now is not None and then is not None:
-        # Of several, the release is that of the first one that goes; in the end all are gone.
+        # Of several, the release is the first that removes one; in the end all are removed.
         late = [name for name in rule.parameters if known[-1] is not None and name in known[-1]]
         early = [] if any(name in then and name not in now for name in rule.parameters) else rule.parameters
     else:

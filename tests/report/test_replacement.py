@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.findings import Applicability, Edit, Fix
-from torchmigrate.report.replacement import MOST_LINES, MOST_PLACES, Place, Replacements
+from torchmigrate.report.replacement import MOST_LINES, MOST_PLACES, ReplacedPlace, Replacements
 from torchmigrate.rewrite.apply import apply
 from torchmigrate.source.text import Source
 
@@ -19,7 +19,7 @@ def fix_of(edits: Sequence[Edit]) -> Fix:
     return Fix("Do it", Applicability.SAFE, tuple(edits))
 
 
-def replaced(text: str, *changes: tuple[str, str], at: str = "") -> tuple[list[Place], int]:
+def replaced(text: str, *changes: tuple[str, str], at: str = "") -> tuple[list[ReplacedPlace], int]:
     """What is shown of a fix that writes other texts for some, for a finding where `at` stands."""
     edits = [
         Edit(found.start(), found.end(), new)
@@ -29,7 +29,7 @@ def replaced(text: str, *changes: tuple[str, str], at: str = "") -> tuple[list[P
     return Replacements(Source.from_text(text, Path("a.py"))).of(fix_of(edits), text.index(at))
 
 
-def drawn(places: Sequence[Place]) -> list[str]:
+def drawn(places: Sequence[ReplacedPlace]) -> list[str]:
     return [f"{line.number or ''}{line.sign}{line.text}" for place in places for line in place.lines]
 
 

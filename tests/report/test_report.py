@@ -14,7 +14,7 @@ from torchmigrate.printing import printable
 from torchmigrate.report import reporter_for
 from torchmigrate.report.base import FileFindings, Tally, shown_path
 from torchmigrate.report.full import excerpt
-from torchmigrate.report.style import WIDTH, Style, wants_colour
+from torchmigrate.report.style import WIDTH, Style, wants_color
 from torchmigrate.report.summary import (
     diff_line,
     fixed_line,
@@ -441,7 +441,7 @@ def test_when_to_colour(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert wants_colour(choice, _Stream(terminal)) is expected  # type: ignore[arg-type]
+    assert wants_color(choice, _Stream(terminal)) is expected  # type: ignore[arg-type]
 
 
 def test_printable() -> None:

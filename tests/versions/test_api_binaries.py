@@ -15,14 +15,14 @@ from torchmigrate.cli.commands import commands
 from torchmigrate.versions.releases import parse_version
 from torchmigrate.versions.surface import Surface, surface_of
 from torchmigrate.versions.surface_file import encode
-from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind, Status
 
-CLASS = Entry(EntryKind.CLASS)
-MODULE = Entry(EntryKind.MODULE)
+CLASS = ApiEntry(EntryKind.CLASS)
+MODULE = ApiEntry(EntryKind.MODULE)
 
 
-def function(*signatures: str) -> Entry:
-    return Entry(EntryKind.FUNCTION, signatures=signatures)
+def function(*signatures: str) -> ApiEntry:
+    return ApiEntry(EntryKind.FUNCTION, signatures=signatures)
 
 
 def needs_newer(tmp_path: Path, text: str, minimum: str) -> list[str]:

@@ -6,22 +6,22 @@ from api.changes import changes, render
 
 from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_file import encode
-from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, DeprecatedParameter, EntryKind
 
-MODULE = Entry(EntryKind.MODULE)
-VALUE = Entry(EntryKind.VALUE)
+MODULE = ApiEntry(EntryKind.MODULE)
+VALUE = ApiEntry(EntryKind.VALUE)
 
 
 def function(*signatures, **more):
-    return Entry(EntryKind.FUNCTION, signatures=signatures, **more)
+    return ApiEntry(EntryKind.FUNCTION, signatures=signatures, **more)
 
 
 def cls(*bases, **more):
-    return Entry(EntryKind.CLASS, bases=bases, **more)
+    return ApiEntry(EntryKind.CLASS, bases=bases, **more)
 
 
 def alias(target):
-    return Entry(EntryKind.ALIAS, target=target)
+    return ApiEntry(EntryKind.ALIAS, target=target)
 
 
 def text(old, new):
@@ -67,8 +67,8 @@ def test_deprecated_parameters():
 
 
 def test_settings():
-    module = Entry(EntryKind.MODULE, bases=("m.ConfigModule",))
-    warned = Entry(EntryKind.VALUE, deprecated="does not do anything", warns=True)
+    module = ApiEntry(EntryKind.MODULE, bases=("m.ConfigModule",))
+    warned = ApiEntry(EntryKind.VALUE, deprecated="does not do anything", warns=True)
     assert text(
         {"_config": module, "_config.old": VALUE, "_config.gone": VALUE},
         {"_config": module, "_config.old": warned, "_config.new": VALUE},
@@ -203,7 +203,7 @@ def test_parameters_that_cannot_be_read():
 
 def test_open_modules():
     old = {"a": MODULE, "a.f": function("(x)")}
-    new = {"a": Entry(EntryKind.MODULE, open=True)}
+    new = {"a": ApiEntry(EntryKind.MODULE, open=True)}
     assert text(old, new) == [
         "May have gone: their module or class has names that cannot be read (1)",
         "  m.a",

@@ -15,10 +15,10 @@ from api.check import check
 from api.reader import link, read_release
 from api.wheels import unpack
 
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind
 
 
-def read(root: Path, files: dict[str, str], library: str = "lib") -> dict[str, Entry]:
+def read(root: Path, files: dict[str, str], library: str = "lib") -> dict[str, ApiEntry]:
     """Writes the files and reads the library; every package gets an `__init__.py`."""
     for name, text in files.items():
         path = root / name
@@ -30,7 +30,7 @@ def read(root: Path, files: dict[str, str], library: str = "lib") -> dict[str, E
     return read_release(library, root)
 
 
-def names(release: dict[str, Entry], below: str) -> set[str]:
+def names(release: dict[str, ApiEntry], below: str) -> set[str]:
     return {name[len(below) + 1 :] for name in release if name.startswith(below + ".")}
 
 
@@ -46,7 +46,7 @@ def test_functions_and_their_parameters(tmp_path: Path) -> None:
             """
         },
     )
-    assert release["lib.core"] == Entry(EntryKind.MODULE)
+    assert release["lib.core"] == ApiEntry(EntryKind.MODULE)
     assert release["lib.core.plain"].signatures == ("(a, /, b=1, *args, c, d='x', **rest)",)
     assert release["lib.core.later"].kind is EntryKind.FUNCTION
     assert release["lib.core.long"].signatures == ("(table=...)",)
@@ -62,9 +62,9 @@ def test_reexports_are_aliases_to_where_it_is_defined(tmp_path: Path) -> None:
             "lib/deep/b.py": "def thing(x): ...\n",
         },
     )
-    assert release["lib.thing"] == Entry(EntryKind.ALIAS, target="lib.deep.b.thing")
+    assert release["lib.thing"] == ApiEntry(EntryKind.ALIAS, target="lib.deep.b.thing")
     assert release["lib.other"].target == "lib.deep.b.thing"
-    assert release["lib.math"] == Entry(EntryKind.ALIAS, target="math")
+    assert release["lib.math"] == ApiEntry(EntryKind.ALIAS, target="math")
     assert release["lib.short"].target == "lib.a"
     assert release["lib.a.missing"].kind is EntryKind.VALUE  # as its import says, whatever it is
 
@@ -441,7 +441,7 @@ CONFIG = {
 
 def test_configuration_modules(tmp_path: Path) -> None:
     release = read(tmp_path, CONFIG)
-    assert release["lib.config"] == Entry(EntryKind.MODULE, bases=("lib._config_module.ConfigModule",))
+    assert release["lib.config"] == ApiEntry(EntryKind.MODULE, bases=("lib._config_module.ConfigModule",))
     old = release["lib.config.old"]
     assert (old.target, old.deprecated, old.warns) == ("lib.config.verbose", "use verbose instead", True)
     assert release["lib.config.idle"].deprecated == "deprecated"
@@ -507,7 +507,7 @@ def test_a_function_called_like_its_module(tmp_path: Path) -> None:
         tmp_path,
         {"lib/__init__.py": "from .run import run\n", "lib/run.py": "def run(x): ...\ndef other(): ...\n"},
     )
-    assert release["lib.run"] == Entry(EntryKind.FUNCTION, signatures=("(x)",))
+    assert release["lib.run"] == ApiEntry(EntryKind.FUNCTION, signatures=("(x)",))
     assert release["lib.run.other"].kind is EntryKind.FUNCTION
 
 
@@ -535,7 +535,7 @@ def test_files_that_cannot_be_read_and_tests(tmp_path: Path) -> None:
         {"lib/broken.py": "def (:\n", "lib/tests/test_x.py": "def f(): ...\n", "lib/__main__.py": "x = 1\n"},
     )
     assert release["lib.broken"].open
-    assert release["lib.tests"] == Entry(EntryKind.MODULE, open=True)
+    assert release["lib.tests"] == ApiEntry(EntryKind.MODULE, open=True)
     assert not names(release, "lib.tests") and "lib.__main__" not in release
     with pytest.raises(FileNotFoundError):
         read_release("other", tmp_path)
@@ -563,10 +563,10 @@ def test_functions_that_functions_make(tmp_path: Path) -> None:
         },
     )
     assert release["lib.load"].signatures == ("(uri, *, offset=0)",)
-    assert release["lib.old"] == Entry(
+    assert release["lib.old"] == ApiEntry(
         EntryKind.FUNCTION, signatures=("(x)",), deprecated="use new", warns=True
     )
-    assert release["lib.Old"] == Entry(
+    assert release["lib.Old"] == ApiEntry(
         EntryKind.CLASS, signatures=("(y)",), bases=("lib._New",), deprecated="use New", warns=True
     )
 
@@ -726,7 +726,7 @@ def test_what_torch_defines_in_cpp(tmp_path: Path) -> None:
     assert not release["torch._C._TensorBase"].open
     assert release["torch._C._TensorBase.add"].signatures == ("(other, *, alpha=1)", "(alpha, other)")
     assert "torch._TensorBase" not in release and release["torch.FloatTensor"].kind is EntryKind.CLASS
-    assert release["torch._C"] == Entry(EntryKind.MODULE, open=True)
+    assert release["torch._C"] == ApiEntry(EntryKind.MODULE, open=True)
 
 
 def test_docstrings_of_torch(tmp_path: Path) -> None:

@@ -14,28 +14,28 @@ from torchmigrate.versions.surface_file import (
     encode,
     with_release,
 )
-from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind, Status
+from torchmigrate.versions.surface_model import ApiEntry, DeprecatedParameter, EntryKind, Status
 
 PRESENT, ABSENT, UNKNOWN = Status.PRESENT, Status.ABSENT, Status.UNKNOWN
 
 
 def module(**more):
-    return Entry(EntryKind.MODULE, **more)
+    return ApiEntry(EntryKind.MODULE, **more)
 
 
 def cls(*bases, **more):
-    return Entry(EntryKind.CLASS, bases=bases, **more)
+    return ApiEntry(EntryKind.CLASS, bases=bases, **more)
 
 
 def function(*signatures, **more):
-    return Entry(EntryKind.FUNCTION, signatures=signatures, **more)
+    return ApiEntry(EntryKind.FUNCTION, signatures=signatures, **more)
 
 
 def alias(target, **more):
-    return Entry(EntryKind.ALIAS, target=target, **more)
+    return ApiEntry(EntryKind.ALIAS, target=target, **more)
 
 
-VALUE = Entry(EntryKind.VALUE)
+VALUE = ApiEntry(EntryKind.VALUE)
 
 FIRST = {
     "torch": module(),
@@ -118,7 +118,7 @@ class TestFile:
         ["", "a\tb", "a\nb\r\n", "\\n", "\\", "\x1d\x1e\\s", "\x1f\\u", "a # > = < : é 日本", "\x85\u2028"],
     )
     def test_any_text_survives(self, text):
-        entry = Entry(EntryKind.CLASS, "t", (text, "x"), (text,), True, True, text)
+        entry = ApiEntry(EntryKind.CLASS, "t", (text, "x"), (text,), True, True, text)
         assert decode(encode("m", [((0, 1), {"m.x": entry})])) == [((0, 1), {"m.x": entry})]
 
     def test_more_than_one_block(self):
@@ -311,7 +311,7 @@ class TestConfigurationModules:
     def test_what_their_class_has(self):
         data = surface(
             config=module(bases=("m.base.ConfigModule",)),
-            config__verbose=Entry(EntryKind.VALUE, unread=True),
+            config__verbose=ApiEntry(EntryKind.VALUE, unread=True),
             base=module(),
             base__ConfigModule=cls(open=True),
             base__ConfigModule__patch=function("(**changes)"),

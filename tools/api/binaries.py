@@ -24,14 +24,14 @@ from torchmigrate.match.signature import parse_signature
 from torchmigrate.versions.releases import Version, parse_version, show_version
 from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_file import encode
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind
 
 DIRECTORY = Path(__file__).with_name("binaries")
 OWNERS = ("torch", "torch.Tensor")
 
 _RELEASES = "# releases:"
 Facts = dict[str, set[Version]]  # `torch.Tensor.to` and `torch.Tensor.to(copy)` -> the releases that have it
-Releases = list[tuple[Version, dict[str, Entry]]]
+Releases = list[tuple[Version, dict[str, ApiEntry]]]
 
 
 # ---- asking ----------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _is_listed(
     return unless_known and (not known or any(one.keywords for one in known))
 
 
-def _add(entries: dict[str, Entry], surface: Surface, name: str, version: Version) -> None:
+def _add(entries: dict[str, ApiEntry], surface: Surface, name: str, version: Version) -> None:
     owner, _, last = name.rpartition(".")
     # What is nearest says what it is: the releases after this one, then those before.
     others = [v for v in surface.versions if v > version] + [v for v in surface.versions[::-1] if v < version]
@@ -232,15 +232,15 @@ def _add(entries: dict[str, Entry], surface: Surface, name: str, version: Versio
         return  # no name that a program could want
     bases = [base for base in entries[place].bases if base.startswith("torch._C.") and base in entries]
     kind = found.kind
-    entries[f"{bases[0] if bases else place}.{last}"] = Entry(kind, open=kind is EntryKind.CLASS)
+    entries[f"{bases[0] if bases else place}.{last}"] = ApiEntry(kind, open=kind is EntryKind.CLASS)
 
 
-def _remove(entries: dict[str, Entry], surface: Surface, name: str, version: Version) -> None:
+def _remove(entries: dict[str, ApiEntry], surface: Surface, name: str, version: Version) -> None:
     entry, at = surface.entry(name, version), surface.definition(name, version)
     if entry is not None and at is not None and entry.kind is not EntryKind.MODULE and _is_compiled(at, name):
         entries.pop(name if name in entries else at)
 
 
-def _keywords(entry: Entry) -> Iterator[str]:
+def _keywords(entry: ApiEntry) -> Iterator[str]:
     for text in entry.signatures:
         yield from parse_signature(text).by_name

@@ -10,7 +10,7 @@ from itertools import groupby
 from torchmigrate.match.signature import Parameter, Signature, parse_signature
 from torchmigrate.versions.releases import Version, show_version
 from torchmigrate.versions.surface import Surface, private, published
-from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind, Status
 
 _CALLED = (EntryKind.FUNCTION, EntryKind.CLASS)
 
@@ -25,8 +25,8 @@ class Changes:
     unsure: names that the later release may have, but not where they can be read.
     """
 
-    added: dict[str, Entry] = field(default_factory=dict)
-    removed: dict[str, Entry] = field(default_factory=dict)
+    added: dict[str, ApiEntry] = field(default_factory=dict)
+    removed: dict[str, ApiEntry] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     deprecated: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, list[str]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def _settings(surface: Surface, old: Version, new: Version, found: Changes) -> N
                 found.deprecated[name] = now_is.deprecated
 
 
-def _deprecated_parameters(was: Entry, now: Entry) -> Iterator[str]:
+def _deprecated_parameters(was: ApiEntry, now: ApiEntry) -> Iterator[str]:
     known = {parameter.test for parameter in was.parameters}
     yield from (f"{test}: {said}" for test, said in now.parameters if test not in known)
 
@@ -119,7 +119,7 @@ class _Public:
     """The names of one release that a program may use, and what is known under several of them."""
 
     def __init__(self, surface: Surface, version: Version) -> None:
-        self.names: dict[str, Entry] = {}
+        self.names: dict[str, ApiEntry] = {}
         self.definitions: dict[str, str] = {}
         classes: dict[str, str] = {}  # public names of classes by their definition, the shortest of each
         release = surface.release(version)
@@ -149,7 +149,7 @@ class _Public:
                 if entry is not None and not entry.gone and (owner == definition or place not in handed):
                     self._add(surface, version, member, entry)
 
-    def _add(self, surface: Surface, version: Version, name: str, entry: Entry) -> None:
+    def _add(self, surface: Surface, version: Version, name: str, entry: ApiEntry) -> None:
         self.names[name] = entry
         self.definitions[name] = surface.definition(name, version) or name
 
@@ -185,17 +185,17 @@ def _moved_to(name: str, before: _Public, after: _Public, added: Iterable[str]) 
     return min(others or new, key=_length, default=None)
 
 
-def _alike(one: Entry, other: Entry) -> bool:
+def _alike(one: ApiEntry, other: ApiEntry) -> bool:
     return one.kind is other.kind and one.signatures == other.signatures
 
 
-def _shown(entry: Entry) -> str:
+def _shown(entry: ApiEntry) -> str:
     if entry.kind in _CALLED:
         return " or ".join(entry.signatures) if entry.signatures else "(?)"
     return f"  [{entry.kind.value}]"
 
 
-def _parameters(was: Entry, now: Entry) -> Iterator[str]:
+def _parameters(was: ApiEntry, now: ApiEntry) -> Iterator[str]:
     """What changed in the parameters; nothing where they cannot be read."""
     if was.signatures == now.signatures or not was.signatures or not now.signatures:
         return

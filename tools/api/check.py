@@ -15,7 +15,7 @@ from types import ModuleType
 
 from api.link import Linker, is_dunder
 from api.signatures import parse
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind
 
 Shape = list[tuple[str, str, bool]]  # parameters: name, kind, whether it has a default
 _MISSING = object()
@@ -135,7 +135,7 @@ def _shape(signature: inspect.Signature) -> Shape:
     ]
 
 
-def _signature(name: str, entry: Entry, at: object, owner: object, report: Report) -> None:
+def _signature(name: str, entry: ApiEntry, at: object, owner: object, report: Report) -> None:
     if not callable(at):
         return
     try:

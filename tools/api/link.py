@@ -11,7 +11,7 @@ from api.modules import Modules
 from api.scope import Patch
 from api.signatures import of_fields, without_first
 from api.tree import Tree
-from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, DeprecatedParameter, EntryKind
 
 _DEPTH = 30  # of aliases that lead to aliases
 _KEPT_DUNDERS = {"__version__", "__git_version__", "__cuda__"}
@@ -39,12 +39,12 @@ class Linker:
     def __init__(self, modules: Modules) -> None:
         self.modules = modules
         self.tree: Tree = modules.tree
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, ApiEntry] = {}
         self.instance_only: set[str] = set()
         self._resolved: dict[str, str | None] = {}
         self._waiting: list[str] = []  # classes in hidden modules that something refers to
 
-    def link(self) -> dict[str, Entry]:
+    def link(self) -> dict[str, ApiEntry]:
         listed = self.tree.listed()
         for name in listed:
             self.modules[name]
@@ -54,7 +54,7 @@ class Linker:
             if package.rpartition(".")[2].startswith("_"):
                 self.modules[package].open = True  # inside of what is private
             else:
-                self.entries[name] = Entry(EntryKind.MODULE, open=True)
+                self.entries[name] = ApiEntry(EntryKind.MODULE, open=True)
         for name in listed:
             self._module(name, self.modules[name])
         while self._waiting:
@@ -144,7 +144,7 @@ class Linker:
     def _module(self, name: str, module: ModuleNames) -> None:
         # Its package may give the name to something else: then that has it.
         settings = self.resolve(module.made_into) if module.made_into else None
-        entry = Entry(
+        entry = ApiEntry(
             EntryKind.MODULE,
             bases=(settings,) if settings is not None else (),
             open=module.open or (bool(module.made_into) and settings is None),
@@ -175,7 +175,7 @@ class Linker:
                 made = self._maker(bound) or bound
                 self.entries[name] = self.function(made, inside, as_method=inside)
             case _:
-                entry = Entry(EntryKind.VALUE, bound.target, gone=bound.gone)
+                entry = ApiEntry(EntryKind.VALUE, bound.target, gone=bound.gone)
                 self.entries[name] = self._saying(entry, bound.deprecated)
         if bound.instance:
             self.instance_only.add(name)
@@ -185,19 +185,19 @@ class Linker:
         if at == name:
             return
         if at is not None and at.partition(".")[0] != self.tree.library:
-            self.entries[name] = Entry(EntryKind.VALUE) if taken else Entry(EntryKind.ALIAS, target=at)
+            self.entries[name] = ApiEntry(EntryKind.VALUE) if taken else ApiEntry(EntryKind.ALIAS, target=at)
             return
         found = self.bound(at) if at is not None else None
         if at is None and bound.fallback is not None:
             self._emit(name, bound.fallback, taken, inside)
         elif at is None or (found is None and at not in self.modules):
             if not taken:  # what leads nowhere is rather the submodule
-                self.entries.setdefault(name, Entry(EntryKind.VALUE))
+                self.entries.setdefault(name, ApiEntry(EntryKind.VALUE))
         elif found is None or (at in self.tree.modules and found.kind is EntryKind.VALUE):
             hidden = self.tree.hidden(at) not in (None, at)
             if not taken:
                 self.entries[name] = (
-                    Entry(EntryKind.MODULE, open=True) if hidden else Entry(EntryKind.ALIAS, at)
+                    ApiEntry(EntryKind.MODULE, open=True) if hidden else ApiEntry(EntryKind.ALIAS, at)
                 )
         elif found.kind is EntryKind.FUNCTION and (inside or taken or self._unlisted(at)):
             as_method = inside and self._is_free(at)
@@ -206,16 +206,16 @@ class Linker:
             if self._unlisted(at):
                 self._waiting.append(at)
             if taken:
-                entry = Entry(
+                entry = ApiEntry(
                     EntryKind.CLASS, signatures=self.constructor(found), bases=(at,), gone=found.gone
                 )
                 self.entries[name] = self._saying(entry, found.deprecated)
             else:
-                self.entries[name] = Entry(EntryKind.ALIAS, target=at)
+                self.entries[name] = ApiEntry(EntryKind.ALIAS, target=at)
         elif taken or self._unlisted(at) or inside:
-            self.entries[name] = self._saying(Entry(found.kind, gone=found.gone), found.deprecated)
+            self.entries[name] = self._saying(ApiEntry(found.kind, gone=found.gone), found.deprecated)
         else:
-            self.entries[name] = Entry(EntryKind.ALIAS, target=at)
+            self.entries[name] = ApiEntry(EntryKind.ALIAS, target=at)
 
     def _unlisted(self, name: str) -> bool:
         return self.tree.hidden(name) is not None
@@ -230,16 +230,16 @@ class Linker:
         found = self.bound(at) if at is not None else None
         return found.makes if found is not None else None
 
-    def _like_class(self, bound: Bound) -> Entry | None:
+    def _like_class(self, bound: Bound) -> ApiEntry | None:
         """`Old = deprecated(New)` of a class is a class."""
         at = self.resolve(bound.like) if bound.like and not bound.signatures else None
         found = self.bound(at) if at is not None else None
         if at is None or found is None or found.kind is not EntryKind.CLASS:
             return None
-        entry = Entry(EntryKind.CLASS, signatures=self.constructor(found), bases=(at,))
+        entry = ApiEntry(EntryKind.CLASS, signatures=self.constructor(found), bases=(at,))
         return self._saying(entry, bound.deprecated)
 
-    def _saying(self, entry: Entry, deprecation: Deprecation | None) -> Entry:
+    def _saying(self, entry: ApiEntry, deprecation: Deprecation | None) -> ApiEntry:
         """The entry with what the library says about it."""
         if deprecation is None:
             return entry
@@ -254,7 +254,7 @@ class Linker:
                     said = first + "".join(f"{given}{part}" for given, part in texts)
         return replace(entry, deprecated=said, warns=deprecation.warns)
 
-    def function(self, bound: Bound, inside: bool = False, as_method: bool = False) -> Entry:
+    def function(self, bound: Bound, inside: bool = False, as_method: bool = False) -> ApiEntry:
         found, gone, parameters = bound.signatures, bound.gone, bound.parameters
         if not found and bound.like:
             at = self.resolve(bound.like)
@@ -265,7 +265,7 @@ class Linker:
                 as_method = as_method or (inside and bound.bind != "static" and self._is_free(at))
         if as_method:
             found = tuple(without_first(signature) for signature in found)
-        entry = Entry(
+        entry = ApiEntry(
             EntryKind.FUNCTION, signatures=found, gone=gone or self._ends_gone(bound), parameters=parameters
         )
         return self._saying(entry, bound.deprecated)
@@ -353,7 +353,7 @@ class Linker:
                 elsewhere = at is not None and at.partition(".")[0] != self.tree.library
                 bases.append(at if at is not None and elsewhere else "?")
                 is_open = True
-        entry = Entry(
+        entry = ApiEntry(
             EntryKind.CLASS,
             signatures=self.constructor(bound),
             bases=tuple(bases),

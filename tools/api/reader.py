@@ -16,13 +16,13 @@ from api.link import Linker
 from api.modules import Modules
 from api.tree import find
 from api.unread import unread
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind
 
 # Namespaces that look their names up when they are asked for.
 _OPEN = {"torch": ("torch.ops", "torch.classes")}
 
 
-def read_release(library: str, sources: Path) -> dict[str, Entry]:
+def read_release(library: str, sources: Path) -> dict[str, ApiEntry]:
     """The names of `library`, read from `sources`, the directory where its wheel was unpacked.
 
     Raises FileNotFoundError if it is not there.
@@ -36,6 +36,6 @@ def link(library: str, sources: Path) -> Linker:
     linker.link()
     for name in _OPEN.get(library, ()):
         if name in linker.entries:
-            linker.entries[name] = Entry(EntryKind.MODULE, open=True)
+            linker.entries[name] = ApiEntry(EntryKind.MODULE, open=True)
     linker.entries.update(unread(linker.entries, linker.tree))
     return linker

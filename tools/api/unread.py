@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from api.tree import Tree
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind
 
 _WORD = re.compile(r"\w+")
 _COMMENT = re.compile(r"#.*")
@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"#.*")
 _READ_BY_COMPILED = frozenset(["max_saved_pointers_for_recursive_dict_tags_check"])
 
 
-def unread(entries: Mapping[str, Entry], tree: Tree) -> dict[str, Entry]:
+def unread(entries: Mapping[str, ApiEntry], tree: Tree) -> dict[str, ApiEntry]:
     """The entries of the settings whose names are in no module but their own, and there only once, so marked.
 
     One that is another name of a setting is read for that.

@@ -1,1 +1,1 @@
-"""For those who write rules: examples that run, in every layout, and rules held against the API data."""
+"""Tools for authors of rules: examples that run, in every layout, and rules held against the API data."""

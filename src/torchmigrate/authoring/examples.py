@@ -33,7 +33,7 @@ from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.releases import NEWEST
 
-# A directory that does not exist: a module beside the example would shadow a library.
+# A directory that does not exist: a module next to the example would shadow a library.
 EXAMPLE_PATH = Path("<example>", "example.py")
 LATIN_1 = "# -*- coding: latin-1 -*-\n# déjà vu\n"
 
@@ -78,7 +78,7 @@ class _Checks:
             minimum=example.minimum,
         )
         unsafe = example.applicability < Applicability.SAFE
-        options = EngineOptions(beside=self._beside)
+        options = EngineOptions(read_other=self._beside)
         self.look = Engine(catalogue, settings, options)
         self.fix_safe = Engine(catalogue, replace(settings, fix=True), options)
         self.fix = self.fix_safe
@@ -264,7 +264,7 @@ def _diff(wanted: str, got: str) -> str:
 
 
 def _is_placed_here(text: str) -> bool:
-    """Whether a text holds f-strings of which this Python knows the inner places: they can be fixed."""
+    """Whether a text holds f-strings whose inner places this Python knows: they can be fixed."""
     return sys.version_info >= (3, 12) and any(
         isinstance(node, ast.JoinedStr) for node in walk(ast.parse(text))
     )

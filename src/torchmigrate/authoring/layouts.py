@@ -136,7 +136,7 @@ class _Variations:
             yield f"another meaning:{shown}"
         lost = comments(text) - comments(new)
         if lost and not self._says_so(engine, text):
-            yield f"lost without a word: {', '.join(lost)}:{shown}"
+            yield f"lost without a warning: {', '.join(lost)}:{shown}"
         if "\r\n" in text and "\n" in new.replace("\r\n", ""):
             yield f"another newline:{shown}"
         again = _run(engine, new)

@@ -60,7 +60,7 @@ def _converted(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     made = {key: _converted(value) for key, value in part.items()}
-    # What is no text is a property that is called like a keyword.
+    # A value that is not text is a property with the name of a keyword.
     if isinstance(pattern := made.get("pattern"), str):
         made["pattern"] = _of_ecmascript(pattern)
     if isinstance(allowed := made.get("allowed"), str):

@@ -214,7 +214,7 @@ def _statement_comments(code: Code) -> list[Edit]:
     edits = []
     for _, _, start, end in code.own_lines():
         edits.append(Edit(start, start, f"# above {start}\n{code.indent(start)}"))
-        edits.append(Edit(end, end, f"  # behind {start}"))
+        edits.append(Edit(end, end, f"  # after {start}"))
     return edits
 
 
@@ -230,7 +230,7 @@ def _commented_values(code: Code) -> list[Edit]:
             edits.append(
                 Edit(start, start, f"(  # opens {start}\n{indent}{INDENT}# above {start}\n{indent}{INDENT}")
             )
-            edits.append(Edit(end, end, f"  # behind {start}\n{indent})"))
+            edits.append(Edit(end, end, f"  # after {start}\n{indent})"))
     return edits
 
 
@@ -516,7 +516,7 @@ def at(tree: ast.AST, path: Way) -> ast.AST | None:
 
 
 def alike(one: ast.AST, other: ast.AST, path: Way) -> bool:
-    """Whether two trees have the same kind of statement at a path, with as many beside it."""
+    """Whether two trees have the same kind of statement at a path, in blocks of the same length."""
     *above, (field, _) = path
     outer = at(one, tuple(above)), at(other, tuple(above))
     sizes = {len(_block(node, field)) for node in outer if node is not None}

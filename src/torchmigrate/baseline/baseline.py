@@ -1,4 +1,4 @@
-"""Which findings a baseline hides, and what is left of it when old findings have gone."""
+"""Which findings a baseline hides, and what is left of it when old findings disappear."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from torchmigrate.baseline.entries import Entry, Key, Spot, readable, spots, squeezed
+from torchmigrate.baseline.entries import BaselineEntry, Key, Spot, readable, spots, squeezed
 from torchmigrate.baseline.file import BaselineError, Content, read_content, save
 from torchmigrate.files.paths import real_directory
 from torchmigrate.files.reading import is_below
@@ -40,32 +40,32 @@ class Checked(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """What a run makes of a baseline: by entry, how often it is accepted from now on.
+    """The changes that a run makes to a baseline: by entry, how often it is accepted from now on.
 
-    fewer: of entries whose findings are gone. more: of those that have moved to another file, or whose line a
+    fewer: of entries without findings. more: of those that have moved to another file, or whose line a
     fix has changed.
     """
 
-    fewer: Mapping[Entry, int]
-    more: Mapping[Entry, int]
+    fewer: Mapping[BaselineEntry, int]
+    more: Mapping[BaselineEntry, int]
 
 
 class _Use(NamedTuple):
     """An entry that hides a place of a finding."""
 
-    entry: Entry
+    entry: BaselineEntry
     spot: Spot
 
 
 class _Accepted:
     """Entries that have not been used yet."""
 
-    def __init__(self, counts: Mapping[Entry, int]) -> None:
-        self.by_key: defaultdict[Key, Counter[Entry]] = defaultdict(Counter)
+    def __init__(self, counts: Mapping[BaselineEntry, int]) -> None:
+        self.by_key: defaultdict[Key, Counter[BaselineEntry]] = defaultdict(Counter)
         for entry, count in counts.items():
             self.by_key[entry.key][entry] += count
 
-    def take(self, key: Key, symbol: str | None) -> Entry | None:
+    def take(self, key: Key, symbol: str | None) -> BaselineEntry | None:
         """Use an entry; None: there is none left. A symbol that one side does not know does not count."""
         for entry, count in self.by_key.get(key, {}).items():
             if count and (not symbol or not entry.symbol or symbol == entry.symbol):
@@ -73,7 +73,7 @@ class _Accepted:
                 return entry
         return None
 
-    def give_back(self, entry: Entry) -> None:
+    def give_back(self, entry: BaselineEntry) -> None:
         self.by_key[entry.key][entry] += 1
 
 
@@ -87,10 +87,10 @@ class Baseline:
         self.path = path
         self.directory = os.path.realpath(path.absolute().parent)
         self.content = read_content(path) if content is None else content
-        self._of_file: defaultdict[str, dict[Entry, int]] = defaultdict(dict)
+        self._of_file: defaultdict[str, dict[BaselineEntry, int]] = defaultdict(dict)
         for entry, count in self.content.counts.items():
             self._of_file[entry.path][entry] = count
-        # Files that are not there any more: they may have got another name.
+        # Files that no longer exist: they may have been renamed.
         self.gone = {name for name in self._of_file if not os.path.lexists(f"{self.directory}/{name}")}
         self._moved = _Accepted({e: count for name in self.gone for e, count in self._of_file[name].items()})
         self._uses: dict[str, list[_Use]] = {}
@@ -116,7 +116,7 @@ class Baseline:
         """Those findings of a file that the baseline does not hide.
 
         found: all of them, each with the text that it is in. before: the text of the file before fixes and
-        after them: what a fix has changed is known by what it was. May be asked again for the same file.
+        after them: what a fix has changed is known by what it was. May be called again for the same file.
         """
         name = self.name_of(path)
         for use in self._uses.pop(name, ()):
@@ -146,18 +146,18 @@ class Baseline:
             self._uses[name] = uses
         return new
 
-    # ---- what becomes of it ----------------------------------------------------------------------------
+    # ---- changes after a run ----------------------------------------------------------------------------
 
     def change(self, checked: Iterable[Checked], directories: Sequence[Path]) -> Change:
-        """What is to be taken out of the baseline, and what has moved within it.
+        """The entries to remove from the baseline, and the entries that have moved within it.
 
-        checked: the files that were checked as a whole. directories: in which all files were: what is gone
-        there has not got another name elsewhere. Rules that were not looked for keep their entries; so do
-        all, where the release that was asked for is older than that of the baseline, or where that is about
-        examples and these were not checked.
+        checked: the files that were checked as a whole. directories: in which all files were: a file missing
+        there was not moved elsewhere. Rules that were not looked for keep their entries; so do all, if the
+        target is older than the target of the baseline, or if the baseline is about examples and these were
+        not checked.
         """
-        fewer: dict[Entry, int] = {}
-        more: dict[Entry, int] = {}
+        fewer: dict[BaselineEntry, int] = {}
+        more: dict[BaselineEntry, int] = {}
         seen = {name: each for each in checked if (name := self.name_of(each.path)) in self._concerned}
         moved = Counter(use.entry for uses in self._uses.values() for use in uses)
         unseen = {use.entry for name, uses in self._uses.items() if name not in seen for use in uses}
@@ -185,7 +185,7 @@ class Baseline:
     def _concerned(self) -> frozenset[str]:
         return frozenset([*self._of_file, *self._uses])
 
-    def _would_find(self, entry: Entry, checked: Checked) -> bool:
+    def _would_find(self, entry: BaselineEntry, checked: Checked) -> bool:
         if not checked.looks_for(entry.code) or (self.content.embedded and not checked.embedded):
             return False
         try:
@@ -214,7 +214,7 @@ class Baseline:
         raise BaselineError(self.path, _CHANGED)
 
 
-def fewer_in(change: Change, counts: Mapping[Entry, int]) -> int:
+def fewer_in(change: Change, counts: Mapping[BaselineEntry, int]) -> int:
     """How many findings fewer a baseline has after a change."""
     gone = sum(counts[entry] - count for entry, count in change.fewer.items())
     return gone - sum(count - counts.get(entry, 0) for entry, count in change.more.items())
@@ -261,7 +261,7 @@ class _Former:
         self._ranges = list(changes(self._old, _lines(after)))
         self._starts = [j1 for _, _, j1, _ in self._ranges]
 
-    def entry(self, spot: Spot, accepted: _Accepted) -> Entry | None:
+    def entry(self, spot: Spot, accepted: _Accepted) -> BaselineEntry | None:
         """Use an entry about a line that a fix has made into that of a place."""
         first, last = spot.rows[0] - 1, spot.rows[-1]  # 0-based, the end exclusive
         index = max(0, bisect_right(self._starts, first) - 1)
@@ -283,10 +283,10 @@ def _lines(source: Source) -> list[str]:
     return [source.shown_line(row) for row in range(1, source.line_count + 1)]
 
 
-def _current(name: str) -> Callable[[_Use], Entry]:
+def _current(name: str) -> Callable[[_Use], BaselineEntry]:
     """What an entry that is used is in a file of this name."""
 
-    def current(use: _Use) -> Entry:
+    def current(use: _Use) -> BaselineEntry:
         entry, spot = use
         return entry._replace(path=name) if entry.key == spot.key else spot.entry(name)
 

@@ -19,7 +19,7 @@ MOST_TEXT = 200  # characters that are kept of a line
 _SUPPRESSION = pattern(r"\s*#\s*torchmigrate:.*")
 
 
-class Entry(NamedTuple):
+class BaselineEntry(NamedTuple):
     """One line of a baseline.
 
     path: of the file, relative to the directory of the baseline, with slashes.
@@ -59,9 +59,9 @@ class Spot(Struct, frozen=True):
     def key(self) -> Key:
         return Key(self.code, squeezed(self.line))
 
-    def entry(self, path: str) -> Entry:
+    def entry(self, path: str) -> BaselineEntry:
         """The line of a baseline for it."""
-        return Entry(path, self.code, self.symbol or "", self.line)
+        return BaselineEntry(path, self.code, self.symbol or "", self.line)
 
 
 def spots(finding: Finding, source: Source) -> Iterator[Spot]:

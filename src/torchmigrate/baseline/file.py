@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from torchmigrate.baseline.entries import Entry
+from torchmigrate.baseline.entries import BaselineEntry
 from torchmigrate.files.reading import MEGABYTE, UnreadableError, read
 from torchmigrate.rewrite.apply import create_atomic, write_atomic
 from torchmigrate.source.text import SourceError
@@ -43,14 +43,14 @@ class Content(Struct, frozen=True):
     there is none.
     """
 
-    counts: Mapping[Entry, int]
+    counts: Mapping[BaselineEntry, int]
     target: str | None = None
     embedded: bool = False
     data: bytes | None = None
 
 
 def read_content(path: Path) -> Content:
-    """What a file says. Raises BaselineError where it cannot be read or is no baseline."""
+    """What a file says. Raises BaselineError if it cannot be read or is not a baseline."""
     try:
         data = read(path, MOST)
     except UnreadableError as error:
@@ -93,7 +93,7 @@ def _understood(content: Any) -> Content:
         raise _DamagedError("its target is not a torch release")
     if not isinstance(listed, list):
         raise _DamagedError("its findings are not a list")
-    counts: dict[Entry, int] = {}
+    counts: dict[BaselineEntry, int] = {}
     for number, item in enumerate(listed, 1):
         if item is None:
             continue
@@ -103,13 +103,13 @@ def _understood(content: Any) -> Content:
         count = item.get("count", 1)
         if not all(isinstance(text, str) for text in texts) or type(count) is not int or count < 1:
             raise _DamagedError(f"finding {number} has missing or unknown keys")
-        entry = Entry(*texts)
+        entry = BaselineEntry(*texts)
         # Both sides of a merge may have it.
         counts[entry] = max(count, counts.get(entry, 0))
     return Content(counts, target, content.get("embedded") is True)
 
 
-def rendered(counts: Mapping[Entry, int], content: Content) -> bytes:
+def rendered(counts: Mapping[BaselineEntry, int], content: Content) -> bytes:
     """The bytes of a baseline with other counts."""
     lines = ["{", f'  "version": {VERSION},']
     if content.target is not None:
@@ -126,11 +126,12 @@ def rendered(counts: Mapping[Entry, int], content: Content) -> bytes:
             item["count"] = counts[entry]
         lines.append(f"    {json.dumps(item, ensure_ascii=False)},")
     lines += ["    null", "  ]", "}", ""]
-    # The name of a file may have bytes that are no text, a line halves of characters: as JSON escapes them.
+    # The name of a file may have bytes that are not text, and a line may have halves of characters: they are
+    # written as JSON escapes.
     return "\n".join(lines).encode("utf-8", "backslashreplace")
 
 
-def save(path: Path, counts: Counter[Entry], content: Content) -> bool:
+def save(path: Path, counts: Counter[BaselineEntry], content: Content) -> bool:
     """Write a baseline with other counts in one step; False: the file holds something else by now.
 
     content: what the file was read as. Raises BaselineError where it cannot be written.

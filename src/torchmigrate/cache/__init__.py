@@ -1,1 +1,1 @@
-"""What earlier runs found, kept beside the project: results of files that are as they were."""
+"""Results of earlier runs, kept in the project, for files that have not changed."""

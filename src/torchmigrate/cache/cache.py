@@ -1,8 +1,8 @@
 """The cache of a run: which files need no check, and what is kept of the others.
 
-A result counts as long as its file and what is around it have the same key, and what was asked of other files
-has the same answers. That is certain while the project they are in is in the same state; else it is asked
-again, which takes far less than a check.
+A result counts as long as its file and what is around it have the same key, and all queries about other files
+have the same answers. That is certain while the project they are in is in the same state; else the queries
+are repeated, which takes far less than a check.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torchmigrate.cache.contents import Contents, Status, status_of
 from torchmigrate.cache.keys import key_of_file, key_of_settings
 from torchmigrate.cache.location import directory_for
 from torchmigrate.cache.records import Reader, record_of
-from torchmigrate.cache.store import Entry, Store
+from torchmigrate.cache.store import CacheEntry, Store
 from torchmigrate.cache.trust import UntrustedError, key_for
 from torchmigrate.engine.results import FileResult
 from torchmigrate.files.digests import digest_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torchmigrate.run.configurations import Scope
 
 
-class _Looked(Struct, frozen=True):
+class _FileState(Struct, frozen=True):
     """What was looked up for a file.
 
     name: its path in the store. directory: in which it really is. status: of the file before it was read.
@@ -59,7 +59,7 @@ class Cache:
     Args:
         scopes: what holds for each file.
         settings_in: what holds in a directory that is only looked at.
-        index: the index of the projects that a file is in; loaded when it has to be asked.
+        index: the index of the projects that a file is in; loaded when it is first queried.
         note: receives, in a line, why a part of the cache is not used.
         warn: receives, in a line, why there is no cache.
         fixing: fixes are made: only that there is nothing in a file counts, and nothing is kept.
@@ -84,7 +84,7 @@ class Cache:
         self._by_settings: dict[int, Store | None] = {}
         self._keys: dict[Path, bytes | None] = {}  # of directories; None: not used
         self._stores: dict[Path, Store] = {}
-        self._looked: dict[Path, _Looked] = {}
+        self._looked: dict[Path, _FileState] = {}
         self._reals: dict[str, str] = {}
         self._roots: dict[str, Path] = {}
         self._contents: dict[Path, Contents] = {}
@@ -94,7 +94,7 @@ class Cache:
     def results(self, files: Iterable[Path]) -> dict[Path, FileResult]:
         """What is known of some files."""
         found: dict[Path, FileResult] = {}
-        depending: list[tuple[Path, Entry, Any]] = []
+        depending: list[tuple[Path, CacheEntry, Any]] = []
         for path in files:
             store = self._store(self.scopes[path])
             looked = None if store is None else self._look(path, store)
@@ -175,7 +175,7 @@ class Cache:
                 self.warn(f"cache: not used: {directory}: {error}")
         return self._keys[directory]
 
-    def _look(self, path: Path, store: Store) -> _Looked | None:
+    def _look(self, path: Path, store: Store) -> _FileState | None:
         """Work out the key of a file. None: it is not for a cache."""
         is_link, status = self._status(path)
         if status is None:
@@ -197,10 +197,10 @@ class Cache:
             digest = digest_of(data)
             if self._status(path)[1] == status:
                 self._contents[store.directory].keep(real, status, digest)
-        if status[2] <= SOURCE:  # of more bytes, nobody else reads anything
+        if status[2] <= SOURCE:  # larger files are not read elsewhere
             self._digests[real] = digest
         key = key_of_file(path, name, directory, self.scopes[path].settings, digest).hex()
-        looked = self._looked[path] = _Looked(store, name, directory, key, status, digest)
+        looked = self._looked[path] = _FileState(store, name, directory, key, status, digest)
         return looked
 
     def _status(self, path: Path) -> tuple[bool, Status | None]:
@@ -214,7 +214,7 @@ class Cache:
             return False, None
         return is_link, status_of(found)
 
-    def _result(self, path: Path, entry: Entry, digest: bytes) -> FileResult | None:
+    def _result(self, path: Path, entry: CacheEntry, digest: bytes) -> FileResult | None:
         """What was found in a file that has this digest; None: that cannot be read."""
         if entry.record is None:
             return FileResult(path)
@@ -230,8 +230,8 @@ class Cache:
 
     # ---- other files ---------------------------------------------------------------------------------
 
-    def _holds(self, path: Path, entry: Entry) -> bool:
-        """Whether what was asked for a file still has the same answers."""
+    def _holds(self, path: Path, entry: CacheEntry) -> bool:
+        """Whether the queries for a file still have the same answers."""
         try:
             asked = _asked(entry)
             same = True
@@ -248,7 +248,7 @@ class Cache:
                     now = plain(self.index(path).ask_again(path, question, arguments))  # type: ignore[arg-type]
                 if now != answer:
                     return False
-        except Exception as error:  # it was not we who wrote that
+        except Exception as error:  # not written by this program
             from torchmigrate.files.signals import interrupt_in
 
             if (interrupt := interrupt_in(error)) is not None:
@@ -261,7 +261,7 @@ class Cache:
         return True
 
     def _root(self, path: Path) -> Path:
-        """The project that is asked for a file."""
+        """The project that a file's queries go to."""
         real = self._looked[path].directory
         if real not in self._roots:
             directory = Path(real or os.sep)
@@ -304,11 +304,11 @@ def _sizes(path: Path, data: bytes, settings: Settings) -> tuple[int, list[int]]
     return len(source.text), [len(example.text) for example in embedded_in(source)]
 
 
-def _asked(entry: Entry) -> Asked:
-    """What was asked for a file. Raises ValueError or TypeError for what is no such record."""
+def _asked(entry: CacheEntry) -> Asked:
+    """The queries for a file. Raises ValueError or TypeError for an invalid record."""
     states, questions, again = entry.asked
     if type(states) is not dict or type(questions) is not list or type(again) is not bool:
-        raise ValueError("not what was asked")
+        raise ValueError("not a record of queries")
     found: list[tuple[str, Plain, Plain]] = []
     for question, arguments, answer in questions:
         if type(question) is not str or type(arguments) is not list:

@@ -1,4 +1,4 @@
-"""What files held when a run last read them, so that those that nobody has written since need not be read.
+"""What files held when a run last read them, so that unchanged files need not be read.
 
 What the operating system says of a file stands for its content, as in git's index: a file that was written
 just before it was read is read again, since it may be written once more without that being seen.
@@ -36,7 +36,7 @@ class Contents:
     Args:
         directory: of the cache.
         key: of the cache.
-        note: is told, in a line, why nothing is written.
+        note: receives, in a line, why nothing is written.
     """
 
     def __init__(self, directory: Path, key: bytes, note: Callable[[str], None]) -> None:
@@ -48,11 +48,11 @@ class Contents:
         self._new: dict[str, list[int | str]] = {}
 
     def digest(self, path: str, status: Status) -> bytes | None:
-        """The digest of a file in this state, a real path; None: it has to be read."""
+        """The digest of a file in this state, a real path; None: it must be read."""
         known = self._known.get(path)
         if known is None or known[:4] != [*status]:
             return None
-        with suppress(ValueError, TypeError, IndexError):  # it was not we who wrote that
+        with suppress(ValueError, TypeError, IndexError):  # not written by this program
             return bytes.fromhex(known[4])  # type: ignore[arg-type]
         return None
 

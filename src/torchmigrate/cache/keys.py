@@ -1,7 +1,7 @@
 """What the result of a file depends on, apart from other files: all of it is in its key.
 
-What a rule asks of the machine has to be here or in `project.questions`; else an old result is taken for a
-new one.
+Whatever a rule reads from the machine must be here or in `project.questions`; otherwise an old result is
+taken for a new one.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ def key_of_settings(settings: Settings, rules: str) -> str:
 
 
 def key_of_file(path: Path, absolute: str, real_directory: str, settings: Settings, digest: bytes) -> bytes:
-    """What stands for a file with all that a run asks of it and of what is around it.
+    """The key of a file, its surroundings and the settings that apply to it.
 
     Args:
         absolute: its path.
-        digest: that of its content.
+        digest: the digest of its content.
     """
     around = _around(os.path.dirname(path), settings.root, settings.evidence)  # noqa: PTH120 (of every file)
     more: object = None

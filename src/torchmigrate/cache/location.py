@@ -1,6 +1,6 @@
 """The directory of a cache: where it is, how it is made, and what may be removed from it.
 
-What is in it may be anybody's: a stranger's repository can bring one. Links are not followed out of the
+Its content is untrusted: a cloned repository can bring one. Links are not followed out of the
 project, and only files that are named as ours are removed.
 """
 

@@ -22,11 +22,11 @@ MOST = 64 * MEGABYTE  # bytes of one file
 _DAY = 86_400
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """What is kept of a file; every part but `seen` may be anything.
 
     key: of the file and what is around it. seen: the day on which a run last looked for it, from 1970 on.
-    record: what was found; None: nothing. asked: what was asked of other files, as in `Asked`; None: nothing.
+    record: what was found; None: nothing. asked: the queries about other files, as in `Asked`; None: none.
     """
 
     key: str
@@ -36,13 +36,13 @@ class Entry(NamedTuple):
 
 
 class Store:
-    """What is known of the files of a project; read when it is first asked for.
+    """What is known of the files of a project; read when it is first needed.
 
     Args:
         directory: of the cache.
         name: of the file in it.
         key: of the cache.
-        note: is told, in a line, why it is not used.
+        note: receives, in a line, why it is not used.
     """
 
     def __init__(self, directory: Path, name: str, key: bytes, note: Callable[[str], None]) -> None:
@@ -56,7 +56,7 @@ class Store:
         self._seen: set[str] = set()
         self._changed = bool(self._entries) and day != self.today
 
-    def get(self, path: str) -> Entry | None:
+    def get(self, path: str) -> CacheEntry | None:
         """What is kept of a file."""
         entry = self._entries.get(path)
         if entry is not None:
@@ -65,7 +65,7 @@ class Store:
 
     def put(self, path: str, key: str, record: Plain, asked: Plain) -> None:
         """Keep something of a file, instead of what was kept."""
-        self._entries[path] = Entry(key, self.today, record, asked)
+        self._entries[path] = CacheEntry(key, self.today, record, asked)
         self._seen.add(path)
         self._changed = True
 
@@ -96,7 +96,7 @@ class Store:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
-    def _read(self) -> tuple[dict[str, Entry], int]:
+    def _read(self) -> tuple[dict[str, CacheEntry], int]:
         """The entries, and the day on which they were written; none if the file cannot be used."""
         if not is_usable(self.directory) or not os.path.lexists(self.path):
             return {}, 0
@@ -104,7 +104,7 @@ class Store:
             data = read(self.path, MOST, within=Path(os.path.realpath(self.directory)))
             content = json.loads(unseal(self.path, data, self.key))
             day, found = content["day"], content["files"]
-            entries = {path: Entry(*entry) for path, entry in found.items()}
+            entries = {path: CacheEntry(*entry) for path, entry in found.items()}
             if type(day) is not int or any(type(entry.seen) is not int for entry in entries.values()):
                 raise ValueError("no days")
         except UnreadableError as error:

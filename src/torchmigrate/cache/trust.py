@@ -102,7 +102,7 @@ def _user() -> int:
 def _key(directory: Path, *, private: bool) -> bytes:
     """The key in a directory, which is made where it is missing.
 
-    private: nobody else may have access to the directory. Raises OSError.
+    private: no other user may have access to the directory. Raises OSError.
     """
     if private:
         with suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""What is said about the rules that are made from the API data."""
+"""The texts of the rules that are made from the API data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The rules that are code, not entries of the catalogue: about a file itself, or made from the API data.
 
-What is said about them; every run loads the code that finds them, but only few need this. A case says no more
-than how safe the fix is.
+This module has their texts; every run loads the code that finds them, but only few need this. A case says no
+more than how safe the fix is.
 """
 
 from __future__ import annotations

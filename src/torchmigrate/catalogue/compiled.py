@@ -1,6 +1,6 @@
 """The compiled form of the catalogue: JSON, a line for the heads of all rules and one for each rule.
 
-A rule is read when it is asked for, without checking.
+A rule is read when it is first needed, without checking.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def dump(rules: Iterable[Rule], made_from: str, others: Iterable[Rule]) -> bytes
 
 
 def load(data: bytes) -> Catalogue:
-    """The catalogue in a compiled file; no rule is built before it is asked for.
+    """The catalogue in a compiled file; no rule is built before it is needed.
 
     Raises:
         StaleError: it is damaged, or of another format.

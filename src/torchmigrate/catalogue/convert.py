@@ -238,7 +238,7 @@ def _cases(raw: Mapping[str, Any], path: KeyPath, words: Vocabulary) -> tuple[Ca
         roles = ("call",) if calls_only else ALL_ROLES
         return (Case(roles=roles, rename="$new", requires=requires, applicability=level, reason=reason),)
     if words.defaults and "codemod" in raw:
-        # Fits nowhere by itself: the codemod asks it how safe the fix is, and `explain` shows it.
+        # A case that fits no use: it only tells the codemod how safe the fix is, and `explain` shows it.
         return (Case(roles=(), requires=requires, applicability=level, reason=reason),)
     for key in words.defaults:
         words.problem((*path, key), f"`{key}` is about a fix, and the rule has no `cases`")

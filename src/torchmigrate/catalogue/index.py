@@ -41,8 +41,8 @@ class Catalogue:
     """All rules of a run, and where to find the ones for a name.
 
     Made by `Catalogue.of(rules)`, `compiled.load` or `store.default_catalogue`. Nothing is read before it is
-    asked for, since most files mention no library; and a rule is built when it is first asked for, so that
-    code with three outdated names does not pay for five hundred rules.
+    needed, since most files mention no library; and a rule is built when it is first needed, so that code
+    with three outdated names does not pay for five hundred rules.
     """
 
     def __init__(self, read: Callable[[], Content]) -> None:
@@ -111,7 +111,7 @@ class Catalogue:
 
     @property
     def rules(self) -> list[Rule]:
-        """Every rule; builds those that nobody asked for yet."""
+        """Every rule; builds those that were not needed yet."""
         return [self._rule(number) for number, _ in self._heads]
 
     @property

@@ -1,8 +1,8 @@
 """Loads rules from YAML, strictly: what is not understood is an error, with file, line and what is allowed.
 
 Reading happens in three steps: `yaml_source` (text to data with lines), `shape` (the schema), and `convert`
-with `cases` and `examples` (rules, and what their parts say about each other). CONTRIBUTING.md describes the
-format for authors. Runs use the compiled form (`store`) and import none of this.
+with `cases` and `examples` (rules, and what their parts say about each other). docs/develop/rules.md
+describes the format for authors. Runs use the compiled form (`store`) and import none of this.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Condition(Struct, frozen=True):
 
 
 class ResultUse(Struct, frozen=True):
-    """How the result of the old call must be used for a case to fit, and what becomes of the uses.
+    """How the result of the old call must be used for a case to fit, and how its uses change.
 
     The old call returned a tuple with the `fields` (names of the namedtuple, in order). `take`: only
     this field is used (`call[take]`, `call.name`, or unpacked with the others unused or `_`), and the new
@@ -101,7 +101,7 @@ class Case(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """One API change. Versions are of `library`; see CONTRIBUTING.md for the YAML form."""
+    """One API change. Versions are of `library`; see docs/develop/rules.md for the YAML form."""
 
     code: str
     name: str
@@ -110,7 +110,7 @@ class Rule(Struct, frozen=True):
     # qualified name -> variables: `new` for a plain rename, and what it has of its own (`variants.OWN`)
     symbols: Mapping[str, Mapping[str, str]]
     why: str = ""
-    modules: Mapping[str, str | None] = _NONE  # moved module -> new one, None: gone
+    modules: Mapping[str, str | None] = _NONE  # moved module -> new one, None: removed
     members: frozenset[str] | None = None  # which members of `modules`; None: all
     signature: str | None = None  # "(input, eigenvectors=False, upper=True)"
     roles: tuple[str, ...] = ()  # empty: every role
@@ -122,7 +122,7 @@ class Rule(Struct, frozen=True):
     outdated: str | None = None  # superseded, does not warn: info
     deprecated: str | None = None  # warns
     changed: str | None = None  # other results or another default, silently: warning
-    removed: str | None = None  # gone: error
+    removed: str | None = None  # removed: error
     until: str | None = None  # the release from which on the rule reports nothing
     # Whether what is removed, or changed, raises: "always", "sometimes", "never"; None: what is removed does
     raises: str | None = None
@@ -135,7 +135,7 @@ class Rule(Struct, frozen=True):
     opt_in: bool = False  # off unless selected (adoption)
     # "file", "function": what gives the same advice there is one decision, so one finding with many places
     once: str | None = None
-    unless_declared: str | None = None  # nothing is said where the project declares this package
+    unless_declared: str | None = None  # nothing is reported if the project declares this package
     unless_named: str | None = None  # no fix in files with attributes or strings like this pattern
     failures: str | None = None  # where the new call fails and the old one did not, or the other way round
     together: str | None = None  # all findings of a file by rules that say the same are fixed as one, or none

@@ -19,7 +19,7 @@ def page_of(code: str) -> str:
 
 def has_page(rule: Rule) -> bool:
     """Whether a rule is our own. The paths of a user's rules are absolute; a rule that is code has none."""
-    return not os.path.isabs(rule.path)  # noqa: PTH117 (asked for every finding)
+    return not os.path.isabs(rule.path)  # noqa: PTH117 (called for every finding)
 
 
 def url_of(rule: Rule) -> str | None:

@@ -17,11 +17,11 @@ _SHORTEST = 4
 
 @functools.cache
 def passes(prefilter: str) -> Callable[[str], bool]:
-    """What says of a text whether a `prefilter` is in it.
+    """A function that tests whether a `prefilter` is in a text.
 
     A pattern of alternatives tries every place of a text in turn, and takes twenty times as long as looking
-    for one word after the other; so plain words are looked for as such, and each alternative by itself only
-    where all is there that it needs.
+    for one word after the other; so plain words are looked for as such, and each alternative on its own only
+    if the text has all words that it needs.
     """
     if _PLAIN.fullmatch(prefilter) is not None:
         words = tuple(prefilter.split("|"))

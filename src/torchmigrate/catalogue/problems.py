@@ -42,7 +42,7 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A suggestion to put behind an unknown word, or nothing."""
+    """A suggestion to put after an unknown word, or nothing."""
     import difflib
 
     close = difflib.get_close_matches(word[:100], list(known), n=1)

@@ -1,7 +1,7 @@
 """The form of a rule file as JSON Schema: which keys there are, and what each may hold.
 
 `allowed` is ours: the words for an error message. What one rule's parts say about each other (parameters of
-the signature, variables, examples) is checked in `convert`. CONTRIBUTING.md describes the format.
+the signature, variables, examples) is checked in `convert`. docs/develop/rules.md describes the format.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def examples_of(rule: Rule) -> tuple[Example, ...]:
     """The examples of a rule, read from where it was defined.
 
     Raises:
-        CatalogueError: its file is gone or was broken since it was loaded.
+        CatalogueError: its file was removed or broken since it was loaded.
     """
     path, _ = source_of(rule)
     for loaded in _loaded_file(path):

@@ -48,7 +48,7 @@ def rule_for_symbol(rule: Rule, symbol: str) -> Rule:
 def rule_for_constructor(rule: Rule, symbol: str) -> Rule | None:
     """A rule on the arguments of a class, for what subclasses call: `super().__init__(...)`.
 
-    Such a call gives the same arguments behind the object. What makes another call of it does not fit there.
+    Such a call gives the same arguments after the object. What makes another call of it does not fit there.
 
     Args:
         symbol: the class; the rule stands for it (`rule_for_symbol`).

@@ -51,8 +51,8 @@ from torchmigrate.versions.releases import parse_version
     metavar="FILE",
     group=OUTPUT,
     help=(
-        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json beside "
-        "the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
+        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json next "
+        "to the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
     ),
 )
 @jobs_option
@@ -98,7 +98,7 @@ def run_baseline(
     """Write or prune the baselines of some files; the exit code.
 
     paths: as the user gave them; empty: the current directory.
-    output: the file; None: that of the configuration, or else `default_place`.
+    output: the file; None: the file in the configuration, or else `default_place`.
     Files that could not be checked, and where `prune` is set those that could not be in part, keep their
     entries.
     """
@@ -107,12 +107,13 @@ def run_baseline(
         default = default_place(session)
         named = None if output is None else here / output
         results = Results(paths or (Path(),), session.configurations, session.console, jobs)
-        # A damaged one is told of before files are checked.
+        # A damaged one is reported before files are checked.
         places = {named or scope.settings.baseline or default for scope in results.engines.scopes.values()}
         baselines = {place: Baseline(place) for place in sorted(places) if prune or place.exists()}
         every: defaultdict[Path, _Found] = defaultdict(_Found)
         for result in results:
-            # A notebook with a cell that does not parse still has findings, but it is not known what is gone.
+            # A notebook with a cell that does not parse still has findings, but it is unknown which entries
+            # are obsolete.
             if result.problems and (prune or not result.findings):
                 continue
             scope = results.engines.scopes[result.path]
@@ -148,7 +149,7 @@ def run_baseline(
 def default_place(session: Session) -> Path:
     """The baseline of a run for files whose configuration names none.
 
-    It is beside the configuration in force at the start of the run; without one, beside the nearest project
+    It is next to the configuration in force at the start of the run; without one, next to the nearest project
     file, or else at the root of the repository.
     """
     settings = session.settings

@@ -236,7 +236,7 @@ def check(
     if watch:
         from torchmigrate.cli.watch import watch as keep_checking
 
-        return keep_checking(paths, check_files, options["colour"])
+        return keep_checking(paths, check_files, options["color"])
     return check_files()
 
 
@@ -258,7 +258,7 @@ class Output(Struct, frozen=True):
     exit_non_zero_on_fix: bool = False
     jobs: int | None = None  # None: as many as pay off
     cached: bool = True  # what earlier runs have found is used, and kept
-    interactive: bool = False  # every fix is asked about; needs a terminal
+    interactive: bool = False  # ask about every fix; needs a terminal
 
 
 class Checker:
@@ -294,7 +294,7 @@ class Checker:
         self.changed_since = changed_since
         self.baselines: Baselines | None = None  # where there are any
         self.checked: list[tuple[Checked, Settings]] = []  # as a whole, with a baseline
-        self.asker: Asker | None = None  # where fixes are asked about
+        self.asker: Asker | None = None  # with interactive fixes
 
     def check(self, paths: Sequence[Path]) -> int:
         """Check files and directories; the exit code.
@@ -463,7 +463,7 @@ class Checker:
         return Versions(settings.target, settings.minimum, origin)
 
     def _write(self, result: FileResult, engines: Engines) -> FileResult:
-        """Write the fixed text of a file. If that fails, what is said of the file as it still is."""
+        """Write the fixed text of a file. If that fails, return the result for the unchanged file."""
         from torchmigrate.rewrite.apply import save
 
         assert result.new is not None
@@ -516,7 +516,7 @@ class Checker:
     def _leave_out_accepted(self, result: FileResult, settings: Settings, source: Source | None) -> None:
         """Take the findings out of a result that its baseline hides.
 
-        source: what was checked; None: the file. Raises SourceError where the file is gone meanwhile.
+        source: what was checked; None: the file. Raises SourceError if the file was removed meanwhile.
         """
         from torchmigrate.baseline.baseline import Checked
 
@@ -539,7 +539,7 @@ class Checker:
             result.examples[number] = [finding for finding in some if id(finding) in left]
 
     def _settle_baselines(self, paths: Sequence[Path]) -> None:
-        """Take findings out of the baselines that are gone, where files may be changed; else count them."""
+        """Remove entries without a finding from the baselines if files may be changed; else count them."""
         if self.baselines is None or self.changed_since is not None:
             return
         from torchmigrate.baseline.baseline import fewer_in
@@ -592,7 +592,7 @@ class Checker:
         return next(filter(None, found), next((rule for rule in RULES if rule.code == code), None))
 
     def _print(self, stream: Callable[..., None]) -> None:
-        """Write the report to a stream, or to the file that takes its place."""
+        """Write the report to a stream, or to the file that replaces it."""
         text = self._report()
         commands = self.output.format in COMMANDS and not self.output.statistics
         if self.output.file is None:
@@ -600,7 +600,7 @@ class Checker:
             return
         from torchmigrate.cli.writing import write_output
 
-        text = terminal_text(text, colour=False, commands=commands)
+        text = terminal_text(text, color=False, commands=commands)
         write_output(self.output.file, text.encode("utf-8", "backslashreplace"), parents=True)
 
     def _report(self) -> str:
@@ -625,9 +625,9 @@ class Checker:
         return [problem for problem in self.problems if problem.severity is Severity.ERROR]
 
     def _stop(self, asker: Asker, left: int) -> int:
-        """End a run of which the user had enough. left: how many files were not looked at.
+        """End a run that the user stopped. left: how many files were not looked at.
 
-        Raises KeyboardInterrupt where that was said by a signal.
+        Raises KeyboardInterrupt if a signal stopped it.
         """
         for problem in self._sorted_problems():
             self.console.problem(problem, self.here)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from torchmigrate.cache.location import caches_below, directory_for, remove
-from torchmigrate.cli.options import Command, cache_dir_option, colour_option, config_options, quiet_option
+from torchmigrate.cli.options import Command, cache_dir_option, color_option, config_options, quiet_option
 from torchmigrate.cli.session import Session
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.report.base import shown_path
@@ -15,17 +15,15 @@ from torchmigrate.report.base import shown_path
 
 @click.command(cls=Command, short_help="Remove the caches of check.")
 @quiet_option
-@colour_option
+@color_option
 @config_options
 @cache_dir_option
-def clean(quiet: bool, colour: str, config: Path | None, isolated: bool, cache_dir: Path | None) -> int:
+def clean(quiet: bool, color: str, config: Path | None, isolated: bool, cache_dir: Path | None) -> int:
     """Remove the caches of the current project, and all caches below the current directory.
 
     The command only removes files that torchmigrate created.
     """
-    session = Session.open(
-        [Path()], config=config, isolated=isolated, detect=False, colour=colour, quiet=quiet
-    )
+    session = Session.open([Path()], config=config, isolated=isolated, detect=False, color=color, quiet=quiet)
     return remove_caches(session, cache_dir)
 
 

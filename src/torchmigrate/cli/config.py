@@ -66,7 +66,7 @@ def show_config(path: Path, schema: str | None, output_format: str, **options: A
     if schema is not None:
         from torchmigrate.authoring.schemas import schema as made
 
-        open_console(options["colour"]).out(json.dumps(made(schema), indent=2) + "\n")
+        open_console(options["color"]).out(json.dumps(made(schema), indent=2) + "\n")
         return 0
     return show_settings(Session.from_options([path], options), path, output_format)
 

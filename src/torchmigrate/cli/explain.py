@@ -13,7 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import has_page, page_of
 from torchmigrate.cli.options import (
     Command,
-    colour_option,
+    color_option,
     complete_rules,
     config_options,
     range_options,
@@ -43,9 +43,9 @@ _WIDTH = 100
 @click.command(cls=Command, short_help="Explain a rule.")
 @click.argument("rule", metavar="CODE|NAME|SYMBOL|PARAMETER", shell_complete=complete_rules)
 @range_options
-@colour_option
+@color_option
 @config_options
-def explain(rule: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
+def explain(rule: str, color: str, config: Path | None, isolated: bool, **options: Any) -> int:
     """Explain a rule: its reason, the releases it applies to, its fix and how safe that is, and links.
 
     You can name the rule by its code or name, by what it finds, such as a function, class or module
@@ -53,7 +53,7 @@ def explain(rule: str, colour: str, config: Path | None, isolated: bool, **optio
     there are several rules, the command lists them. For a TorchFix code, such as TOR101, it lists the
     equivalent rules; for a prefix such as TM21, the rules with that prefix.
     """
-    session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
+    session = Session.open([Path()], config=config, isolated=isolated, detect=False, color=color)
     session.console.out(explained(rule, session, span(options)))
     return 0
 

@@ -16,7 +16,7 @@ from torchmigrate.cli.options import (
     VERSIONS,
     Command,
     DefaultGroup,
-    colour_option,
+    color_option,
     minimum_option,
     option,
     positive,
@@ -26,7 +26,7 @@ from torchmigrate.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from torchmigrate.fleet.fleet import Outcome, Request
+    from torchmigrate.fleet.fleet import FleetRequest, Outcome
     from torchmigrate.report.console import Console
 
 DONE, FAILED = 0, 2
@@ -137,7 +137,7 @@ _format = option(
 )
 @quiet_option
 @option("-v", "--verbose", is_flag=True, group=OUTPUT, help="Also say what became of each repository.")
-@colour_option
+@color_option
 def run(repos: Path, **options: Any) -> int:
     """Examine the repositories of the list REPOS, and write tables, plans and a page about all of them.
 
@@ -154,7 +154,7 @@ def run(repos: Path, **options: Any) -> int:
 
     if options["scheduler"] is not None and options["workers"] is not None:
         raise click.UsageError("--workers is about this machine: a scheduler has its own workers.")
-    console = open_console(options["colour"], quiet=options["quiet"], verbose=options["verbose"])
+    console = open_console(options["color"], quiet=options["quiet"], verbose=options["verbose"])
     with _errors("cryptography", "distributed", "duckdb", "filelock", "psutil", "pyarrow"):
         return _run(_request(repos, options), console)
 
@@ -165,9 +165,9 @@ def run(repos: Path, **options: Any) -> int:
 @option("--run", metavar="RUN", group=FILES, help="The run to ask about. [default: the newest]")
 @version_option("--release", help="The release for `blocking`. [default: the target]")
 @_format
-@colour_option
+@color_option
 def query(
-    query: str, results: Path, run: str | None, release: str | None, output_format: str, colour: str
+    query: str, results: Path, run: str | None, release: str | None, output_format: str, color: str
 ) -> int:
     """Ask a question about the results of `torchmigrate fleet`, in the SQL of DuckDB.
 
@@ -189,7 +189,7 @@ def query(
         ready = READY.get(query)
         values = {"release": release or tables.target} if ready and "$release" in ready.sql else {}
         text = as_text(tables.ask(ready.sql if ready else query, values), output_format)
-    open_console(colour).out(text)
+    open_console(color).out(text)
     return DONE
 
 
@@ -198,8 +198,8 @@ def query(
 @click.argument("after", required=False)
 @_results
 @_format
-@colour_option
-def compare(before: str | None, after: str | None, results: Path, output_format: str, colour: str) -> int:
+@color_option
+def compare(before: str | None, after: str | None, results: Path, output_format: str, color: str) -> int:
     """Show the places that are new, gone or moved in a run.
 
     AFTER (default: the newest run) is compared with BEFORE (default: the run before it), in the repositories
@@ -220,7 +220,7 @@ def compare(before: str | None, after: str | None, results: Path, output_format:
         if first not in tables.runs:
             raise FleetError(f"{results}: has no run {first}; it has {', '.join(tables.runs)}")
         text = as_text(tables.changes(first, tables.run), output_format)
-    open_console(colour).out(text)
+    open_console(color).out(text)
     return DONE
 
 
@@ -242,7 +242,7 @@ def _errors(*packages: str) -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
-def _run(request: Request, console: Console) -> int:
+def _run(request: FleetRequest, console: Console) -> int:
     from torchmigrate.files.signals import catch_sigterm
     from torchmigrate.fleet.fleet import Fleet
 
@@ -263,7 +263,7 @@ def _run(request: Request, console: Console) -> int:
     return FAILED if outcome.failed else DONE
 
 
-def _say(outcome: Outcome, request: Request, console: Console) -> None:
+def _say(outcome: Outcome, request: FleetRequest, console: Console) -> None:
     for name, error in sorted(outcome.failed.items())[:_LISTED]:
         console.error(f"{name}: {error.why}")
     if len(outcome.failed) > _LISTED:
@@ -279,15 +279,15 @@ def _say(outcome: Outcome, request: Request, console: Console) -> None:
     console.note(f"Page: {outcome.page}")
 
 
-def _request(repos: Path, options: dict[str, Any]) -> Request:
+def _request(repos: Path, options: dict[str, Any]) -> FleetRequest:
     from torchmigrate.cli.session import Session
     from torchmigrate.config.settings import Layer
-    from torchmigrate.fleet.fleet import Request
-    from torchmigrate.fleet.model import Limits, Settings
+    from torchmigrate.fleet.fleet import FleetRequest
+    from torchmigrate.fleet.model import FleetSettings, Limits
     from torchmigrate.fleet.repositories import read_repositories
     from torchmigrate.versions.releases import NEWEST
 
-    settings = Settings(
+    settings = FleetSettings(
         target=options["target"] or NEWEST,
         minimum=options["minimum"],
         select=options["select"],
@@ -296,7 +296,7 @@ def _request(repos: Path, options: dict[str, Any]) -> Request:
         isolated=options["isolated"],
         excerpts=options["excerpts"],
     )
-    # What no repository could use is said once, and now.
+    # Options that no repository could use are reported once, before the run.
     asked = Layer(
         option="--{}",
         target=settings.target,
@@ -306,7 +306,7 @@ def _request(repos: Path, options: dict[str, Any]) -> Request:
         ignore=settings.ignore,
     )
     _ = Session.open([Path()], config=None, isolated=True, command_line=asked, detect=False).settings
-    return Request(
+    return FleetRequest(
         repositories=read_repositories(repos),
         settings=settings,
         output=options["output"],

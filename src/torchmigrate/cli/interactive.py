@@ -30,7 +30,7 @@ q  quit: keep what was applied, and ask about nothing more
 ?  show this help
 """
 _MEANING = {"y": "yes", "n": "no", "a": "all", "s": "skip", "f": "file", "q": "quit", "?": "help"}
-_MOST_OTHERS = 10  # findings of a fix that are listed beside the first
+_MOST_OTHERS = 10  # findings of a fix that are listed after the first
 
 
 class Asker:

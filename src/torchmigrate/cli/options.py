@@ -49,7 +49,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """The commands, each imported when it is wanted. What is meant for `check` is said to belong there.
+    """The commands, each imported when it is wanted. For an option of `check`, the error names that command.
 
     Args:
         where: the module of each command, and its name there: "torchmigrate.cli.check:check".
@@ -100,7 +100,7 @@ class Group(click.Group):
 
 
 class DefaultGroup(click.Group):
-    """Commands of which one is meant where none is named: `fleet LIST` is `fleet run LIST`."""
+    """Commands with a default command: `fleet LIST` is `fleet run LIST`."""
 
     def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -317,9 +317,9 @@ cache_options: Callable[[Any], Any] = _all(
     ),
     cache_dir_option,
 )
-colour_option: Callable[[Any], Any] = option(
+color_option: Callable[[Any], Any] = option(
     "--color",
-    "colour",
+    "color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     group=OUTPUT,
@@ -335,14 +335,14 @@ verbose_option: Callable[[Any], Any] = option(
     group=OUTPUT,
     help="Also print the configuration and versions in use, and their origin.",
 )
-console_options: Callable[[Any], Any] = _all(quiet_option, verbose_option, colour_option)
+console_options: Callable[[Any], Any] = _all(quiet_option, verbose_option, color_option)
 settings_options: Callable[[Any], Any] = _all(
     evidence_option, selection_options, target_option, minimum_option, file_options
 )
 
 
 def span(options: dict[str, Any]) -> VersionRange | None:
-    """The range that `range_options` give. Raises click.UsageError if there is no such one."""
+    """The range that `range_options` give. Raises click.UsageError if there is no such range."""
     from torchmigrate.versions.range import VersionRange
 
     if options["target"] is None:

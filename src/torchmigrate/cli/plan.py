@@ -114,7 +114,7 @@ DONE, FAILED = 0, 2
 
 
 class Request(Struct, frozen=True, eq=False):
-    """What is asked for.
+    """The options of a run.
 
     step: list what there is to do for the target. output: the file to write; None: stdout.
     title: what the project is called; None: as its directory. link: template of links; None: relative paths.

@@ -1,4 +1,4 @@
-"""One run of the program: its streams, its exit code, and what is said where a command fails."""
+"""One run of the program: its streams, its exit code, and its messages if a command fails."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # With `python -m`, CPython ends by the signal instead of the exit code if what was interrupted was an
         # `exec` of text, as in making a named tuple; another one makes it forget that.
         exec("")
-    except BrokenPipeError:  # from click's own output; ours sees to it itself
+    except BrokenPipeError:  # from click's own output; our own output handles it itself
         code = 0
     except OSError as error:
         if error.errno not in _CANNOT_WRITE:
@@ -77,7 +77,7 @@ def _run(arguments: Sequence[str] | None) -> object:
 
 
 def _internal_error(error: Exception) -> int:
-    """Say that something went wrong that nobody foresaw; the exit code."""
+    """Report an unexpected error; the exit code."""
     if os.environ.get("TORCHMIGRATE_TRACEBACK"):
         raise error
     text = " ".join(f"{type(error).__name__}: {error}".split())
@@ -90,11 +90,11 @@ def _say(text: str) -> None:
     from torchmigrate.printing import terminal_text
 
     with suppress(OSError):
-        click.echo(terminal_text(text, colour=False), err=True)
+        click.echo(terminal_text(text, color=False), err=True)
 
 
 def _open_streams() -> None:
-    """Put something in the place of stdout and stderr that were closed by whoever started the program.
+    """Put something in the place of stdout and stderr that the calling process closed.
 
     Else the next file that is opened would be one of them, and get what is printed.
     """
@@ -110,7 +110,7 @@ def _open_streams() -> None:
 
 
 def _close_streams() -> None:
-    """Flush stdout and stderr now: at exit, Python would print a traceback if the reader is gone."""
+    """Flush stdout and stderr now: at exit, Python would print a traceback if the reader has ended."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

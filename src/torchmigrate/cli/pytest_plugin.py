@@ -34,11 +34,11 @@ class _Ending:
             return f"torchmigrate: {error.format_message()}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Keep what was seen, and say so; processes that helped have ended by now."""
+        """Keep the recording, and report that; worker processes have ended by now."""
         terminalreporter.write_line(self._end())
 
     def pytest_unconfigure(self) -> None:
-        """Keep it where nothing is said."""
+        """Keep the recording if no report is printed."""
         if not self.ended:
             self._end()
 

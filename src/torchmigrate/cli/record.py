@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from torchmigrate.catalogue.recorded import recorded_names
-from torchmigrate.cli.options import Command, colour_option, config_options, option, quiet_option
+from torchmigrate.cli.options import Command, color_option, config_options, option, quiet_option
 from torchmigrate.cli.session import Session
 from torchmigrate.files.paths import project_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     help="The project whose files to record. [default: the repository, or the current directory]",
 )
 @quiet_option
-@colour_option
+@color_option
 @config_options
 def record(
-    command: tuple[str, ...], root: Path | None, quiet: bool, colour: str, config: Path | None, isolated: bool
+    command: tuple[str, ...], root: Path | None, quiet: bool, color: str, config: Path | None, isolated: bool
 ) -> int:
     """Run COMMAND, such as `pytest`, and record the types of objects in code that rules may apply to.
 
@@ -51,9 +51,7 @@ def record(
 
     Exit code: the exit code of the command, or 2 if it cannot run or the records cannot be written.
     """
-    session = Session.open(
-        [Path()], config=config, isolated=isolated, detect=False, colour=colour, quiet=quiet
-    )
+    session = Session.open([Path()], config=config, isolated=isolated, detect=False, color=color, quiet=quiet)
     return run_recorded(session, command, root)
 
 

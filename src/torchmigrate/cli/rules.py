@@ -15,7 +15,7 @@ from torchmigrate.catalogue.pages import url_of
 from torchmigrate.cli.options import (
     OUTPUT,
     Command,
-    colour_option,
+    color_option,
     config_options,
     option,
     range_options,
@@ -43,15 +43,15 @@ from torchmigrate.versions.range import VersionRange
     help="The format of the list. [default: table]",
 )
 @range_options
-@colour_option
+@color_option
 @config_options
-def rules(output_format: str, colour: str, config: Path | None, isolated: bool, **options: Any) -> int:
+def rules(output_format: str, color: str, config: Path | None, isolated: bool, **options: Any) -> int:
     """List all rules, with the releases they apply to and what they can fix.
 
     With --target, list the rules that report something for that release, with their severity and the
     applicability of their fix.
     """
-    session = Session.open([Path()], config=config, isolated=isolated, detect=False, colour=colour)
+    session = Session.open([Path()], config=config, isolated=isolated, detect=False, color=color)
     if output_format == "json":
         session.console.out(rules_json(session.rules, span(options)))
     else:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule
 
 
-def open_console(colour: str, *, quiet: bool = False, verbose: bool = False) -> Console:
+def open_console(color: str, *, quiet: bool = False, verbose: bool = False) -> Console:
     """The console of a command."""
-    return Console(colour, quiet=quiet, verbose=verbose)
+    return Console(color, quiet=quiet, verbose=verbose)
 
 
 @contextmanager
@@ -69,7 +69,7 @@ class Session(Struct, frozen=True):
         command_line: Layer | None = None,
         detect: bool = True,
         fix: bool = False,
-        colour: str = "auto",
+        color: str = "auto",
         quiet: bool = False,
         verbose: bool = False,
         guessing: bool = False,
@@ -78,7 +78,7 @@ class Session(Struct, frozen=True):
 
         guessing: rules that only guess whether a place is affected are looked for like others.
         """
-        console = open_console(colour, quiet=quiet, verbose=verbose)
+        console = open_console(color, quiet=quiet, verbose=verbose)
         start = common_directory(paths)
         configurations = Configurations(
             command_line or Layer(),
@@ -119,7 +119,7 @@ class Session(Struct, frozen=True):
             isolated=options["isolated"],
             command_line=layer(options),
             fix=any(options.get(name) for name in ("fix", "diff", "fix_pins", "interactive")),
-            colour=options["colour"],
+            color=options["color"],
             quiet=options["quiet"],
             verbose=options["verbose"],
             guessing=guessing,
@@ -192,7 +192,7 @@ def _has_parameter(rule: Rule, key: str) -> bool:
 
 
 def examples(rule: Rule) -> Sequence[Example]:
-    """The examples of a rule. Raises click.ClickException if its file is gone."""
+    """The examples of a rule. Raises click.ClickException if its file was removed."""
     from torchmigrate.catalogue.problems import CatalogueError
     from torchmigrate.report.explanation import examples_of
 

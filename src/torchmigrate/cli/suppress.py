@@ -59,7 +59,7 @@ def suppress_findings(paths: tuple[Path, ...], reason: str, jobs: int | None, **
     """Add a `# torchmigrate: ignore[CODE] reason` comment to the lines of all findings.
 
     Existing comments of this kind get the additional codes. Findings in the baseline are not suppressed. If a
-    line cannot take a comment, a message on stderr says so.
+    line cannot take a comment, a message on stderr reports it.
 
     Exit codes: 0 done, 1 findings left, 2 an error occurred.
     """
@@ -69,8 +69,8 @@ def suppress_findings(paths: tuple[Path, ...], reason: str, jobs: int | None, **
 
 DONE, LEFT, FAILED = 0, 1, 2
 _NO_USE = "a comment cannot hide it"
-# A comment may bring to light what another rule says of the line, or the next place of what is said once of a
-# file.
+# A comment may uncover a finding of another rule on the line, or the next place of a finding that is reported
+# once for a file.
 _ROUNDS = 100
 
 
@@ -98,9 +98,9 @@ class Suppressor:
             if self.baselines is not None:
                 for scope in results.engines.scopes.values():
                     if scope.settings.baseline is not None:
-                        self.baselines.of(scope.settings.baseline)  # a damaged one is told of before
+                        self.baselines.of(scope.settings.baseline)  # a damaged one is reported first
             for result in results:
-                # In a file of which parts do not parse, nothing is changed.
+                # A file with parts that do not parse is not changed.
                 if result.problems or not (result.findings or any(result.examples.values())):
                     continue
                 try:

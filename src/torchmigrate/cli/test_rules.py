@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torchmigrate.cli.options import Command, colour_option, quiet_option
+from torchmigrate.cli.options import Command, color_option, quiet_option
 from torchmigrate.cli.session import open_console
 from torchmigrate.report.summary import plural
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 @click.command("test-rules", cls=Command, short_help="Run the examples in rule files.")
 @click.argument("directory", type=click.Path(exists=True, path_type=Path))
 @quiet_option
-@colour_option
-def test_rules(directory: Path, quiet: bool, colour: str) -> int:
+@color_option
+def test_rules(directory: Path, quiet: bool, color: str) -> int:
     """Load the rules in a directory (or file) and run every example in them.
 
     A `before` must be found and become its `after`, which must be clean; `report_only` must be found without
     a fix; `clean` must not be found.
     """
-    return test_directory(directory, open_console(colour, quiet=quiet))
+    return test_directory(directory, open_console(color, quiet=quiet))
 
 
 def test_directory(directory: Path, console: Console) -> int:
@@ -48,7 +48,7 @@ def test_directory(directory: Path, console: Console) -> int:
     catalogue = Catalogue.of([item.rule for item in loaded])
     failed: set[tuple[str, int]] = set()
     for item in loaded:
-        # What is wrong with an example is wrong in every layout: said once.
+        # What is wrong with an example is wrong in every layout: reported once.
         for failure in list(check_rule(item, catalogue)) or _layouts(item, catalogue):
             failed.add((failure.path, failure.line))
             console.out(str(failure).replace("\n", "\n    ") + "\n")

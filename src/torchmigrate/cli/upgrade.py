@@ -1,4 +1,4 @@
-"""The command `upgrade`: what is asked for, the steps, and the reports."""
+"""The command `upgrade`: its options, the steps, and the reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchmigrate.report.console import Console
     from torchmigrate.report.style import Style
     from torchmigrate.upgrade.model import Report
-    from torchmigrate.upgrade.upgrade import Request, Upgrade
+    from torchmigrate.upgrade.upgrade import Upgrade, UpgradeRequest
 
 
 # Option -> field of the request, where their names differ.
@@ -142,14 +142,14 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
     Exit codes: 0 all tests pass, 1 tests still fail (as they did before), 2 an error occurred.
     """
     from torchmigrate.cli.session import open_console
-    from torchmigrate.upgrade.environment import Options
-    from torchmigrate.upgrade.upgrade import Request
+    from torchmigrate.upgrade.environment import EnvironmentOptions
+    from torchmigrate.upgrade.upgrade import UpgradeRequest
     from torchmigrate.versions.releases import NEWEST, parse_version
 
-    console = open_console(options["colour"], quiet=options["quiet"], verbose=options["verbose"])
+    console = open_console(options["color"], quiet=options["quiet"], verbose=options["verbose"])
     limit = options["time_limit"]
     context = click.get_current_context()
-    request = Request(
+    request = UpgradeRequest(
         path=path,
         given=frozenset(
             _FIELDS.get(name, name)
@@ -160,7 +160,7 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
         test=options["test"],
         environment=options["environment"],
         old_environment=options["old_environment"],
-        options=Options(
+        options=EnvironmentOptions(
             options["python"], options["index_url"], options["extra_index_url"], options["install_option"]
         ),
         unsafe=options["unsafe_fixes"],
@@ -180,7 +180,7 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
 DONE, FAILING, FAILED = 0, 1, 2
 
 
-def run_upgrade(request: Request, console: Console, output_format: str) -> int:
+def run_upgrade(request: UpgradeRequest, console: Console, output_format: str) -> int:
     """Upgrade a project; the exit code: 1 where tests fail in the end.
 
     Raises click.ClickException where it cannot be done.
@@ -215,7 +215,7 @@ def run_upgrade(request: Request, console: Console, output_format: str) -> int:
     return FAILING if report.bad or report.broken else DONE
 
 
-def dry_run(request: Request, console: Console) -> int:
+def dry_run(request: UpgradeRequest, console: Console) -> int:
     """Say what an upgrade would do; the exit code. Nothing is made.
 
     Raises click.ClickException where it cannot be done.

@@ -17,7 +17,7 @@ _CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen, what was scrolled out of it, and 
 _SETTLED = 100  # milliseconds without a change after which files are checked
 
 
-def watch(paths: Sequence[Path], check: Callable[[], int], colour: str) -> int:
+def watch(paths: Sequence[Path], check: Callable[[], int], color: str) -> int:
     """Check, wait for a change, and so on until the user interrupts.
 
     Args:
@@ -28,7 +28,7 @@ def watch(paths: Sequence[Path], check: Callable[[], int], colour: str) -> int:
         click.ClickException: the paths cannot be watched.
         KeyboardInterrupt: always, in the end.
     """
-    console = open_console(colour)
+    console = open_console(color)
     changes = _changes({path if is_dir(path) else path.parent for path in paths})
     try:
         next(changes)  # what changes from now on is noticed
@@ -48,7 +48,7 @@ def watch(paths: Sequence[Path], check: Callable[[], int], colour: str) -> int:
 
 
 def _changes(directories: set[Path]) -> Iterator[bool]:
-    """Begin to watch; then whether anything has changed, again and again."""
+    """Begin to watch; then yield repeatedly whether anything has changed."""
     try:
         import watchfiles
     except ImportError:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchmigrate.codemods.base.protocol import Codemod
 
 
-@functools.cache  # asked for every file
+@functools.cache  # called for every file
 def codemod(name: str) -> Codemod:
     """The codemod of this name. Raises ImportError if there is none."""
     return cast("Codemod", importlib.import_module(f"{__name__}.{name}"))

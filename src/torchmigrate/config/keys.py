@@ -192,7 +192,7 @@ KEYS = (
         "path",
         "none",
         '".torchmigrate-baseline.json"',
-        "The file with the findings that the project accepts. It has to be in the project.",
+        "The file with the findings that the project accepts. It must be in the project.",
         "--baseline",
     ),
     Key(
@@ -200,7 +200,7 @@ KEYS = (
         "path",
         "`.torchmigrate_cache` at the root of the project",
         '".cache/torchmigrate"',
-        "Where results are kept between runs. It has to be in the project.",
+        "Where results are kept between runs. It must be in the project.",
         "--cache-dir",
     ),
     Key(

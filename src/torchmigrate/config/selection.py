@@ -50,7 +50,7 @@ def codes_of(selector: str, rules: Iterable[Selectable]) -> tuple[int, frozenset
         return 1000, exact
     prefix = _PREFIX.fullmatch(selector)
     if prefix:
-        # "T" is no prefix of TM131: the letters name the tool and are whole.
+        # "T" is not a prefix of TM131: the letters name the tool and are not divided.
         fitting = frozenset(
             rule.code
             for rule in rules

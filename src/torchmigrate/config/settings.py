@@ -1,4 +1,4 @@
-"""What a run is asked to do: the configuration file, the command line, and what they come to together.
+"""The settings of a run: the configuration file, the command line, and their combination.
 
 As in `model`, annotations are not text, so that the named tuples are made quickly.
 """
@@ -54,8 +54,8 @@ class Layer(Struct, frozen=True):
     origin: how messages name it; option: how they name one of its keys, with `{}` for the key.
     Paths in `rules`, `extend` and `baseline` are absolute; patterns are as they were written.
     extend: the configuration file whose options come before these.
-    root: the directory that patterns are relative to; None: that of the settings.
-    project: what `rules` hold has to be in this directory; None: the user named them, they may be anywhere.
+    root: the directory that patterns are relative to; None: the root of the settings. project: the files in
+    `rules` must be in this directory; None: the user named them, they may be anywhere.
     """
 
     origin: str = ""
@@ -133,7 +133,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def least(self) -> Applicability:
-        """How applicable a fix has to be for `--fix` to apply it."""
+        """The lowest applicability that `--fix` applies."""
         return Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
 
     def selects(self, code: str) -> bool:
@@ -243,7 +243,7 @@ def _check(layer: Layer, key: str, selectors: Iterable[str], rules: Sequence[Sel
 def check_version(value: str) -> str:
     """A release of torch as given by a person, such as "2.13", "v2.13.0" or "2.13.0+cu126", as "2.13".
 
-    Raises ValueError, with what is allowed, for what is no release or not one that is known.
+    Raises ValueError, with what is allowed, for anything but a known release.
     """
     try:
         version = parse_version(value)
@@ -318,8 +318,8 @@ def find_config(start: Path) -> Path | None:
     """The nearest configuration file at or above a directory.
 
     That is `torchmigrate.toml`, or a `pyproject.toml` with a [tool.torchmigrate] table. Raises ConfigError
-    for one that is no regular file of the project, and for a `pyproject.toml` that mentions the table but is
-    not TOML.
+    for one that is not a regular file of the project, and for a `pyproject.toml` that mentions the table but
+    is not TOML.
     """
     start = start.absolute()
     return next(filter(None, map(config_in, (start, *start.parents))), None)

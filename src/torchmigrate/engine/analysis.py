@@ -1,4 +1,4 @@
-"""What is found in one source: names, hits, findings; and the imports that fixes leave behind.
+"""What is found in one source: names, hits, findings; and the imports that fixes leave unused.
 
 Loaded only for files that may hold something, so that a run without any starts quickly.
 """
@@ -143,7 +143,7 @@ class Analyser:
             file.hits = hits
             if len(hits) < len(all_hits):
                 kept = set(map(id, hits))
-                file.halved = {
+                file.partly_suppressed = {
                     hit.rule.together for hit in all_hits if hit.rule.together and id(hit) not in kept
                 }
             found = file.fixes.findings([hit for hit in hits if not hit.rule.codemod])

@@ -20,7 +20,7 @@ class Offer(Struct, frozen=True):
     """What may be done in one step: findings with one fix, or with fixes that only make sense together.
 
     findings: in order of place. waiting: how many offers of the text have no answer yet, this one among them.
-    instead: whether it is what is left for those who have refused an offer that does more.
+    instead: whether it is the alternative after an offer that does more was declined.
     """
 
     path: Path
@@ -47,7 +47,7 @@ class Offer(Struct, frozen=True):
 
     @property
     def lesser(self) -> Offer | None:
-        """The offer for those who refuse this one: the fixes that do less; None: there is none."""
+        """The alternative if this offer is declined: the fixes that do less; None: there is none."""
         less: dict[int, Fix] = {}  # findings that share a fix share the other one
         for fix in (finding.fix for finding in self.findings if finding.fix is not None):
             less[id(fix)] = fix.lesser or fix
@@ -118,7 +118,7 @@ class Choosing:
     """What is chosen of the fixes of one text, round by round. Without a chooser it is all of them.
 
     Args:
-        together: the word by which the rule of a finding says what else is decided with it.
+        together: returns the `together` word of a finding's rule: its fixes are decided together.
 
     asked: whether there was a question since the round before.
     """
@@ -156,7 +156,7 @@ class Choosing:
         return []
 
     def _accepted(self, chooser: Chooser, offer: Offer) -> Offer | None:
-        """What is done of an offer: all of it, or what it has for those who refuse that."""
+        """The accepted part of an offer: all of it, or its alternative."""
         if chooser.ask(offer):
             return offer
         lesser = offer.lesser

@@ -259,7 +259,7 @@ class _Sides:
                 if isinstance(node, ast.Call):
                     name = last_name(node.func)
                     if name in rewritten and self._end(node.func) not in understood:
-                        return True, level  # a method of who knows what
+                        return True, level  # a method of an unknown object
                     for function in self._functions.get(name, ()):
                         if id(function) not in seen:
                             seen.add(id(function))

@@ -95,7 +95,7 @@ def with_fixed_examples(
 def own_findings(found: list[Finding], document: Document) -> Iterator[Finding]:
     """Findings in the text of a document, with fixes that change nothing else.
 
-    That an older release lacks something is not said of examples.
+    The rule on names that an older release lacks does not apply to examples.
     """
     first = document.own_start
     for finding in found:

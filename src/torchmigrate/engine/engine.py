@@ -147,7 +147,7 @@ class Engine:
         from torchmigrate.texts.find import TextFinder
 
         options = self.options
-        return TextFinder(self.catalogue, self.versions, self.settings, options.beside, options.questions)
+        return TextFinder(self.catalogue, self.versions, self.settings, options.read_other, options.questions)
 
     @cached_property
     def has_api_rules(self) -> bool:
@@ -340,7 +340,7 @@ class Engine:
             if self.screen(source.text):
                 file = self.analyser.context(source, path, suppressions, like)
                 found, self._more = self.analyser.findings(file, self._at_once)
-                said = file.said_elsewhere(promising=not found)
+                said = file.values_from_imports(promising=not found)
                 if said:
                     file.close()
                     file = self.analyser.context(source, path, suppressions, given=said)

@@ -20,7 +20,7 @@ _Spans = list[tuple[int, int]]  # of whole lines of a text, in order, none touch
 
 
 class Focus:
-    """What has changed in the files of a run; asked about one file after the other.
+    """What has changed in the files of a run; queried for one file after the other.
 
     changed: the rows of each file, as an editor counts them; None: all.
     """

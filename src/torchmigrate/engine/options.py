@@ -26,7 +26,7 @@ class EngineOptions(Struct, frozen=True):
     focus: the lines that findings may be about; None: all.
     chooser: decides about each fix; None: all wanted fixes are applied.
     questions: records queries about other files; None disables recording.
-    beside: gives the text of other files, where they are not read.
+    read_other: gives the text of other files, where they are not read.
     """
 
     settings_in: SettingsIn | None = None
@@ -38,7 +38,7 @@ class EngineOptions(Struct, frozen=True):
     focus: Focus | None = None
     chooser: Chooser | None = None
     questions: Questions | None = None
-    beside: Read | None = None
+    read_other: Read | None = None
 
 
 PLAIN = EngineOptions()

@@ -30,14 +30,14 @@ class History(Struct, frozen=True):
 
 
 class FileResult:
-    """What became of one file.
+    """The result for one file.
 
     fixed: code -> how many fixes were applied. new_text: set when fixes were applied, as is old_text.
     old, new: what has these texts, set with them. history: set where the engine keeps it.
     examples: what is found in the documents within the file, by their number, where that is wanted.
     requires: the releases that the fixes need which were applied: "torch 2.3". needs: the first torch, as
         numbers, on which the new text may run; None: any, as far as is known.
-    asked: what the findings were asked of other files; None: nobody wants to know.
+    asked: the queries about other files; None: not recorded.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class FileResult:
         self.asked: Asked | None = None
 
     def leave_out(self, most: int, *, more: bool = False) -> None:
-        """Keep the first findings, so many, and say so. more: others were left out before."""
+        """Keep only the first findings, and record that. more: others were left out before."""
         if not more and len(self.findings) + sum(map(len, self.examples.values())) <= most:
             return
         left = most - len(self.findings)

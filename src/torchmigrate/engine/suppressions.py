@@ -226,7 +226,7 @@ def _marks(text: str, folded: str) -> list[int]:
     """Where there is what looks like a directive for a line. folded: the text in lower case."""
     if text.isascii():
         found = [match.start() for mark in _MARKS for match in mark.finditer(folded)]
-    else:  # some letters are longer when they are folded, which moves what is behind them
+    else:  # some letters are longer when they are folded, which moves what is after them
         found = [match.start() for match in _MARK.finditer(text)]
     return sorted(found)
 

@@ -1,4 +1,4 @@
-"""Evidence that goes along with a file whose lines change: for one who changes it step by step."""
+"""Evidence that goes along with a file whose lines change: for code that changes it step by step."""
 
 from __future__ import annotations
 

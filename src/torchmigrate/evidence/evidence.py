@@ -1,6 +1,6 @@
-"""Evidence: what a recording says of the places of a project's files, as long as these are as they were.
+"""Evidence: what a recording says of the places of a project's files, as long as the files are unchanged.
 
-It is asked for by place: the line and the column (of bytes, as in `ast`) at which the name of an attribute or
+It is looked up by place: the line and the column (of bytes, as in `ast`) at which the name of an attribute or
 of a function stands that is looked up or called there.
 """
 
@@ -36,7 +36,8 @@ Slots = Mapping[str, tuple[Seen, ...]]  # "receiver", "0", "device" -> what was 
 class FileEvidence(Struct, frozen=True):
     """What is known of one file.
 
-    places: (line, column in characters from 1, name) -> what was seen. warnings: line -> what torch said.
+    places: (line, column in characters from 1, name) -> what was seen. warnings: line -> the messages of
+    torch.
     """
 
     sha256: str
@@ -96,9 +97,10 @@ class Evidence:
 
 
 class EvidenceOfFiles:
-    """Finds the evidence of each file that is analysed; of a text that fixes made, that of the text before.
+    """Finds the evidence of each file that is analysed; for a text that fixes made, the evidence of the text
+    before.
 
-    wanted: whether there is to be any.
+    wanted: whether evidence is used at all.
     """
 
     def __init__(self, *, wanted: bool) -> None:

@@ -1,6 +1,6 @@
 """A recording of a command: what its environment needs, and what is kept of it.
 
-`torchmigrate record`, the plugin of pytest and whoever else runs a project's code use it in the same way:
+`torchmigrate record`, the plugin of pytest and all other code that runs a project use it in the same way:
 
     recording = begin(root, names)
     subprocess.run(command, env=recording.environment(os.environ))

@@ -1,6 +1,6 @@
 """Which lines of files have changed since a revision of git, in the work tree as it is.
 
-No filter is run, so that a file behind a filter may count as changed as a whole.
+No filter is run, so that a file with a filter may count as changed as a whole.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def _rows(patch: bytes) -> Iterator[tuple[str, Rows]]:
 
 
 def _name(written: bytes) -> str | None:
-    """The name of a file in the head of a patch; None: there is none any more."""
-    written = written.removesuffix(b"\t")  # behind a name with spaces
+    """The name of a file in the head of a patch; None: the file was removed."""
+    written = written.removesuffix(b"\t")  # after a name with spaces
     if written.startswith(b'"'):
 
         def plain(match: re.Match[bytes]) -> bytes:

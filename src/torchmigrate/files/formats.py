@@ -1,4 +1,4 @@
-"""TOML and YAML that a stranger wrote: an error says where, and nothing of what stands there."""
+"""Parse untrusted TOML and YAML; errors give the position but never quote the content."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _SECONDS = 600  # that a command may take which only reads: a named pipe in the 
 _INFO = ("info/exclude", "info/attributes", "info/sparse-checkout")
 _FILES = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "packed-refs", "shallow", *_INFO)
 _DIRECTORIES = ("refs", "reftable", "logs")
-# Git reads these in nearly every work tree, and waits for ever for one that is a named pipe.
+# Git reads these in nearly every work tree, and never returns if one is a named pipe.
 _READ_FIRST = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 # Values of a configuration that say how files and refs are read; none can name a program or a path.
 _FORMAT = ("repositoryformatversion", "sparsecheckout", "sparsecheckoutcone", "filemode", "symlinks")
@@ -229,8 +229,8 @@ class Git(_Program):
 class Writer(_Program):
     """The commands that write, or fetch, in a directory that is the root of a work tree, or becomes it.
 
-    They obey the user's configuration (credentials, proxies, names of authors) and that of the repository,
-    which this program made, or whose code `upgrade` runs in any case. No hook is run.
+    They obey the user's configuration (credentials, proxies, names of authors) and the configuration of the
+    repository, which this program made, or whose code `upgrade` runs in any case. No hook is run.
 
     protocols: by which they may reach other repositories; the variable GIT_ALLOW_PROTOCOL replaces `NETWORK`.
     configured: whether the user's configuration counts.
@@ -291,7 +291,7 @@ def _executable() -> str | None:
     """git on the PATH; never one of the current directory, where Windows looks first."""
     name = "git.exe" if os.name == "nt" else "git"
     for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(directory, name)  # noqa: PTH118 (an empty one is no directory)
+        path = os.path.join(directory, name)  # noqa: PTH118 (an empty one is not a directory)
         if os.path.isabs(path) and (found := shutil.which(path)):  # noqa: PTH117
             return found
     return None
@@ -340,7 +340,7 @@ def _stand_in(own: Path, shared: Path, known: dict[Path, bytes]) -> Iterator[tup
 
     own, shared: the directory of a work tree, and the one that it shares with others, often the same.
     known: configurations that were made before, by `own`.
-    Raises GitError: it is no repository, or one that this program does not know.
+    Raises GitError: it is not a repository, or one that this program does not know.
     """
     with _scratch() as scratch:
         git, common, home = scratch / "git", scratch / "common", scratch / "home"

@@ -1,6 +1,6 @@
 """What git tracks: the files in a repository's index, which git does not ignore whatever the patterns say.
 
-Read here and not asked of git: the configuration of a stranger's repository may name programs for git to run,
+Read here without running git: the configuration of an untrusted repository may name programs for git to run,
 git refuses repositories of other users (in containers, that is most of them), and it need not be installed.
 """
 

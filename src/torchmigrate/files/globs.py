@@ -1,9 +1,9 @@
 """Patterns as in .gitignore, matched in a time that no pattern can blow up.
 
-They mean what they mean to git (`wildmatch.c`). It is strangers who write the patterns, and `*a*a*a*b` must
+They mean what they mean to git (`wildmatch.c`). The patterns are untrusted, and `*a*a*a*b` must
 not take exponential time. So here each star but the last of a part takes the first place where what follows
-it fits, and never another one: if the rest fits anywhere, it fits behind that place as well. CONTRIBUTING.md
-("Dependencies") says why no library does this.
+it fits, and never another one: if the rest fits anywhere, it fits after that place as well.
+docs/develop/dependencies.md ("Dependencies") says why no library does this.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Patterns:
     def __init__(self, lines: Sequence[str]) -> None:
         self.bad: list[str] = []
         self._keeps: list[bool] = []  # by number of the pattern: whether it is a `!pattern`
-        # Name, path or end of a name (a directory's with a slash behind it) -> number of its last pattern.
+        # Name, path or end of a name (a directory's with a slash after it) -> number of its last pattern.
         self._names: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._paths: dict[str, int] = {}

@@ -17,9 +17,9 @@ _PAUSE = 0.002  # seconds
 def alone_in(directory: Path) -> Iterator[None]:
     """Keep other runs that ask for the same directory waiting: between a look at a file and its replacement.
 
-    The lock is the system's: it leaves no file behind, and ends with the process. Where there is none (on
+    The lock is the system's: it leaves no file, and ends with the process. Where there is none (on
     Windows, on some network file systems), or another run does not let go of it, this one goes on without.
-    May not be asked for twice at a time.
+    A process must not enter it twice at a time.
     """
     handle = _locked(directory)
     try:

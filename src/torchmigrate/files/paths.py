@@ -27,7 +27,7 @@ def remembered(function: Callable[..., T]) -> functools._lru_cache_wrapper[T]:
 
 
 def forget() -> None:
-    """Look anew at whatever is `remembered`: files may have come, gone or changed since."""
+    """Look anew at whatever is `remembered`: files may have been created, removed or changed since."""
     for clear in _forget:
         clear()
 
@@ -72,7 +72,7 @@ def with_parents(directory: Path) -> tuple[Path, ...]:
 
 
 def real_directory(directory: Path) -> Path:
-    """The real path of a directory, to be asked for many."""
+    """The real path of a directory, for many calls."""
     return _real(directory.absolute())
 
 
@@ -101,7 +101,7 @@ def project_of(directory: Path) -> Path:
 
 @remembered
 def entries(directory: Path) -> Collection[str]:
-    """The names in a directory, to be asked for many; links that lead nowhere are among them."""
+    """The names in a directory, for many calls; links that lead nowhere are among them."""
     try:
         return frozenset(os.listdir(directory))  # noqa: PTH208 (names are all that is needed)
     except OSError:

@@ -1,8 +1,8 @@
-"""The one way to read a file that somebody else wrote.
+"""The one way to read an untrusted file.
 
-A stranger's repository may hold anything under any name: a link to a device that never ends, a named pipe
-that waits for ever, a gigabyte. What is read here is a regular file of bounded size and, where the program
-found it by itself, one that is in the project, not somewhere else on this machine.
+An untrusted repository may hold anything under any name: a link to a device that never ends, a named pipe
+that blocks, a gigabyte. What is read here is a regular file of bounded size and, where the program itself
+found it, one that is in the project, not somewhere else on this machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SOURCE = 10 * MEGABYTE  # of Python; generated code of 6 MB has been seen
 PARSED = (
     2 * MEGABYTE
 )  # of Python that is parsed: a tree is up to 700 times as large; torch's own tests have 1.4 MB
-NOTEBOOK = 100 * MEGABYTE  # of a notebook, most of which are pictures
+NOTEBOOK = 100 * MEGABYTE  # of a notebook, mostly pictures
 UNRELATED = MEGABYTE // 2  # of Python that is parsed only to see whether it is Python
 # Without O_NONBLOCK, opening a named pipe waits for a writer. Not every system has all of them.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
@@ -35,7 +35,7 @@ def read(path: str | Path, most: int = TEXT, within: Path | None = None) -> byte
     """The bytes of a regular file.
 
     most: more than so many bytes are refused.
-    within: the directory (a real path) that the file has to be in, also if a link leads to it.
+    within: the directory (a real path) that must contain the file, also if a link leads to it.
 
     Raises:
         UnreadableError: there is no such file, it cannot be read, or it is refused.

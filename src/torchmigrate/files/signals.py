@@ -1,4 +1,4 @@
-"""Signals that end the program: told as an exception, and kept waiting where a step must be whole."""
+"""Signals that end the program: raised as an exception, and delayed while a step must complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Terminated(KeyboardInterrupt):
-    """The program was told to end (SIGTERM)."""
+    """The program received SIGTERM."""
 
 
 def interrupt_in(error: BaseException) -> KeyboardInterrupt | None:
@@ -34,7 +34,7 @@ def catch_sigterm() -> None:
 
 
 def end_by_sigterm() -> None:
-    """End the program as SIGTERM does by itself."""
+    """End the program as SIGTERM does by default."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -80,7 +80,7 @@ class Noticed:
     def handle(self, number: int, frame: FrameType | None) -> None:
         before = self.exception
         self.exception = KeyboardInterrupt if number == signal.SIGINT else Terminated
-        if self._waiting or before is not None:  # whoever asks twice does not want to wait
+        if self._waiting or before is not None:  # a second signal ends the program at once
             raise self.exception
 
 

@@ -19,7 +19,7 @@ _COMMIT = pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def cache_directory() -> Path:
-    """Where clones are kept on this machine, if nobody says otherwise."""
+    """Where clones are kept on this machine, by default."""
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     return (Path(base) if base else Path.home() / ".cache") / "torchmigrate" / "clones"
 
@@ -84,7 +84,7 @@ class Checkout:
 
     def _check_out(self, state: str) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        (self.directory / ".git" / "config").unlink(missing_ok=True)  # none but that of `git init` counts
+        (self.directory / ".git" / "config").unlink(missing_ok=True)  # only `git init` writes it
         own = Writer(self.directory, (), configured=False)
         own.run("init", "--quiet", "--template=", *format_of(state))
         with self._source() as (source, protocols):
@@ -166,7 +166,7 @@ def _without_credentials(text: str) -> str:
 
 
 def link_template(repository: Repository, state: str) -> str | None:
-    """The address of a line in the repository, for a plan; None: it is in a directory, or nobody knows."""
+    """The address of a line in the repository, for a plan; None: it is in a directory, or unknown."""
     address = shown_address(repository.address).removesuffix(".git").rstrip("/")
     if (found := re.fullmatch(r"(?:[\w.-]+@)?([\w.-]+):([\w./~-]+)", address)) and "://" not in address:
         address = f"https://{found[1]}/{found[2]}"

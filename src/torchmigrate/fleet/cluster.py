@@ -58,7 +58,10 @@ def _local(workers: int | None) -> Iterator[Any]:
     # A process that Python spawns would import from the current directory, which may be a repository.
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
-        with _unheeding(), dask.config.set({"distributed.worker.preload": ["torchmigrate.fleet.unheeding"]}):
+        with (
+            _ignoring_sigint(),
+            dask.config.set({"distributed.worker.preload": ["torchmigrate.fleet.ignore_sigint"]}),
+        ):
             cluster = LocalCluster(
                 n_workers=workers or _processors(),
                 threads_per_worker=1,
@@ -66,7 +69,8 @@ def _local(workers: int | None) -> Iterator[Any]:
                 dashboard_address=None,
                 # Without a dashboard it serves HTTP all the same, else on a port that another run may have.
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                # Whoever could speak to a worker could let it run anything, also others on this machine.
+                # Anyone who can connect to a worker can run code on it, including other users of this
+                # machine.
                 security=True,
                 silence_logs=logging.CRITICAL,
             )
@@ -75,12 +79,12 @@ def _local(workers: int | None) -> Iterator[Any]:
     try:
         yield cluster
     finally:
-        with suppress(Exception):  # a worker that is gone already
+        with suppress(Exception):  # a worker that has ended already
             cluster.close()
 
 
 @contextmanager
-def _unheeding() -> Iterator[None]:
+def _ignoring_sigint() -> Iterator[None]:
     """Start processes that ignore Control-C from their first moment on."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread():

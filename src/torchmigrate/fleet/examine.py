@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchmigrate.fleet.clones import Checkout, link_template
-from torchmigrate.fleet.model import Examined, Failed, Job, Large, Part, Record, Trouble, Unchanged
+from torchmigrate.fleet.model import Examined, Failed, Job, Large, Record, RepositoryPart, Trouble, Unchanged
 from torchmigrate.planning.model import EFFECTS, Effect, Effort, Line, Place, Plan
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def examine(job: Job) -> object:
     return _examined(job, project, project.look(project.files, 1), state, checkout)
 
 
-def _share(files: Sequence[Path], part: Part) -> Sequence[Path]:
-    """The files of a part: those beside each other, in order, so that the parts can be put together again."""
+def _share(files: Sequence[Path], part: RepositoryPart) -> Sequence[Path]:
+    """The files of a part: adjacent files, in order, so that the parts can be put together again."""
     first, last = (number * len(files) // part.of for number in (part.number, part.number + 1))
     return files[first:last]
 
@@ -113,7 +113,7 @@ def _examined(job: Job, project: Project, seen: Seen, state: str, checkout: Chec
     template = link_template(job.repository, state)
     near = checkout.directory if template else Path(os.path.abspath(os.sep))  # noqa: PTH100
     if template is None and not job.repository.is_directory:
-        template = "{path}#L{line}"  # nobody knows where it can be read
+        template = "{path}#L{line}"  # it is unknown where it can be read
     links = Links(template, root=checkout.directory, near=near)
     return Examined(state, tables, as_html(plan, links))
 
@@ -259,7 +259,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _end_with_stdin() -> None:
-    """End the process as soon as nobody holds the other end of stdin."""
+    """End the process as soon as the other end of stdin is closed."""
 
     def wait() -> None:
         # Not by `sys.stdin`, whose lock Python waits for in vain when it ends, a second, and then aborts.

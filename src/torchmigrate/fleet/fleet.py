@@ -22,13 +22,13 @@ from torchmigrate.fleet.model import (
     Examined,
     Failed,
     FleetError,
+    FleetSettings,
     Job,
     Large,
     Limits,
-    Part,
     Record,
     Repository,
-    Settings,
+    RepositoryPart,
     Trouble,
     Unchanged,
 )
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
-class Request(Struct, frozen=True):
-    """What is asked for.
+class FleetRequest(Struct, frozen=True):
+    """The options of a run.
 
     output: the directory of the results. scheduler: the address of a Dask scheduler; None: workers on this
     machine. workers: how many of these; None: one for each processor. clones: the directory of clones, on
@@ -53,7 +53,7 @@ class Request(Struct, frozen=True):
     """
 
     repositories: list[Repository]
-    settings: Settings
+    settings: FleetSettings
     output: Path
     limits: Limits = field(default_factory=Limits)
     scheduler: str | None = None
@@ -88,13 +88,13 @@ class Outcome(Struct):
 class Fleet:
     """A run.
 
-    said: is called with the name of each repository that is done, and what became of it.
+    said: is called with the name of each finished repository, and its result.
     noted: is called with what the user should know while waiting.
     """
 
     def __init__(
         self,
-        request: Request,
+        request: FleetRequest,
         said: Callable[[str, str], None] = lambda name, what: None,
         noted: Callable[[str], None] = lambda text: None,
     ) -> None:
@@ -193,7 +193,7 @@ class Fleet:
         return {"pure": False, "retries": self.request.retries}
 
     def _take(self, client: Client, repository: Repository, future: Future[Any]) -> Future[Any] | None:
-        """Keep what a worker says; what else is to be waited for."""
+        """Keep the result of a worker; return the next future to wait for."""
         try:
             done = future.result()
         except Failed as error:
@@ -228,7 +228,7 @@ class Fleet:
         shares = [
             client.submit(
                 work,
-                replace(job, part=Part(number, parts)),
+                replace(job, part=RepositoryPart(number, parts)),
                 key=self._name(repository, number),
                 **self._trying,
             )

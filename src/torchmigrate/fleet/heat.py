@@ -44,7 +44,7 @@ UNSEEN = "unseen-release"  # the class of a release that was not looked at
 class Cell(Struct, frozen=True):
     """The worst that releases in a row do.
 
-    kind: a CSS class. places: how many places it concerns. text: what is to be seen. words: the same in
+    kind: a CSS class. places: how many places it concerns. text: the visible text. words: the same in
     words, such as "2 raise". size: how many releases these are.
     """
 
@@ -61,7 +61,7 @@ class Cell(Struct, frozen=True):
 
 
 def worst(row: Record | None) -> Cell:
-    """The worst that is said in a row of `releases`; None: there is no such row."""
+    """The worst effect in a row of `releases`; None: there is no such row."""
     if row is None:
         return Cell(UNSEEN, 0, "", "not looked at")
     for kind in KINDS:

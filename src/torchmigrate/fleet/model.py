@@ -1,4 +1,4 @@
-"""The nouns of a fleet: the repositories that are asked for, and what becomes of each."""
+"""The nouns of a fleet: the repositories to examine, and the result of each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Repository(Struct, frozen=True):
 
     name: what it is called in the results; no two have the same. address: a directory, or what `git clone`
     takes; it may hold a password, and Dask logs the arguments of what fails. revision: a branch, a tag or a
-    commit; None: what is there. owner: who answers for it. is_directory: whether the address is a directory,
-    absolute.
+    commit; None: the current state. owner: the person or team responsible for it. is_directory: whether the
+    address is a directory, absolute.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Trouble(enum.Enum):
     TIME = "time"  # it took longer than it may
     MEMORY = "memory"  # it needed more than it may
     CRASH = "crash"  # the process that examined it ended
-    WORKER = "worker"  # the worker died, again and again
+    WORKER = "worker"  # the worker died repeatedly
     SETTINGS = "settings"  # its configuration cannot be used
 
 
@@ -53,8 +53,8 @@ class Failed(Exception):
         self.why = why
 
 
-class Settings(Struct, frozen=True):
-    """What is asked of every repository; another one makes what was found before outdated.
+class FleetSettings(Struct, frozen=True):
+    """The settings for every repository; other settings make earlier results outdated.
 
     target, minimum: releases such as "2.13"; None: what each project requires. select, extend_select,
     ignore: as `check` takes them. isolated: the configurations of the repositories are not read.
@@ -81,7 +81,7 @@ class Limits(Struct, frozen=True):
     part: int = 1500
 
 
-class Part(NamedTuple):
+class RepositoryPart(NamedTuple):
     """Which files of a repository: those with this number, counted from 0, of so many shares."""
 
     number: int
@@ -89,21 +89,21 @@ class Part(NamedTuple):
 
 
 class Job(Struct, frozen=True):
-    """What a worker is asked to do with a repository.
+    """The task of a worker for one repository.
 
     clones: the directory of the clones, on the worker; None: its cache. known: the state of the repository,
-    see `Examined`, for which there is a result. state: the one that is meant; None: that of now. part: None:
-    the whole. seen: what was found in all its
+    see `Examined`, for which there is a result. state: the one that is meant; None: the current one. part:
+    None: the whole. seen: what was found in all its
     parts, each as `Seen`, to be made into one result.
     """
 
     repository: Repository
-    settings: Settings
+    settings: FleetSettings
     limits: Limits
     clones: str | None = None
     known: str | None = None
     state: str | None = None
-    part: Part | None = None
+    part: RepositoryPart | None = None
     seen: tuple[object, ...] = ()
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class Unchanged(Struct, frozen=True):
 
 
 class Large(Struct, frozen=True):
-    """The repository is to be examined in so many parts, all of this state."""
+    """The repository must be examined in this many parts, all of this state."""
 
     parts: int
     state: str

@@ -17,7 +17,7 @@ from torchmigrate.fleet.heat import KINDS, Cell, axis, cells, worst
 from torchmigrate.fleet.model import Record, Trouble
 from torchmigrate.planning.html import TEMPLATES as PLAN_TEMPLATES
 from torchmigrate.planning.model import Effect
-from torchmigrate.report.bars import Column, Part, chart, percent
+from torchmigrate.report.bars import BarColumn, BarPart, chart, percent
 from torchmigrate.report.web_page import web_page
 from torchmigrate.versions.releases import parse_version, show_version
 
@@ -43,7 +43,7 @@ class Page(Struct, frozen=True):
     rules: code, name, url, effect (the worst at the target, None: none), places, repositories (how many have
     it), mended_safe, mended_unsafe (in how many of them safe fixes alone, or safe and unsafe fixes together,
     change every place; the second number includes the first), by_hand (places).
-    owners: owner (None: nobody), repositories, running, failed, safe, unsafe, by_hand.
+    owners: owner (None: no owner), repositories, running, failed, safe, unsafe, by_hand.
     trend: every run, oldest first: run, started, target, listed, running, blocked, failed, safe, unsafe,
     by_hand.
     changes: run (the one before), new, gone, moved (numbers of places).
@@ -197,7 +197,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _name(owner: str | None) -> tuple[bool, str]:
-    """Nobody comes last."""
+    """Repositories without an owner come last."""
     return owner is None, (owner or "")
 
 
@@ -344,17 +344,17 @@ def _lasts(releases: list[str]) -> list[tuple[str, str]]:
     return [*((release, release) for release in releases), *rest.items()]
 
 
-def _last_columns(shown: list[Shown], releases: list[str]) -> Iterable[Column]:
+def _last_columns(shown: list[Shown], releases: list[str]) -> Iterable[BarColumn]:
     numbers: Counter[tuple[str, Status]] = Counter((each.last, each.status) for each in shown)
     for key, words in _lasts(releases):
-        parts = tuple(Part(status.value, numbers[key, status]) for status in _WORDS)
+        parts = tuple(BarPart(status.value, numbers[key, status]) for status in _WORDS)
         of = _count(sum(part.number for part in parts), "repository", "repositories")
         title = {
             "none": f"No release: {of}",
             Status.TORCHLESS.value: f"No torch: {of}",
             Status.FAILED.value: f"Not examined: {of}",
         }.get(key, f"Up to torch {key}: {of}")
-        yield Column(
+        yield BarColumn(
             key,
             tuple(words.split()),
             words,
@@ -384,13 +384,13 @@ def _trend_charts(trend: list[Record]) -> list[tuple[str, list[tuple[str, str]],
         title = f"{when}: " + ", ".join(
             f"{count:,} {words}" for (_, words), count in zip(statuses, of, strict=True)
         )
-        parts = tuple(Part(kind, count) for (kind, _), count in zip(statuses, of, strict=True))
-        repositories.append(Column(row["run"], label, short, title, parts))
+        parts = tuple(BarPart(kind, count) for (kind, _), count in zip(statuses, of, strict=True))
+        repositories.append(BarColumn(row["run"], label, short, title, parts))
         title = f"{when}: " + ", ".join(
             f"{row[effort]:,} {words.lower()}" for effort, words in _EFFORTS.items()
         )
-        parts = tuple(Part(effort, row[effort]) for effort in _EFFORTS)
-        places.append(Column(row["run"], label, short, title, parts))
+        parts = tuple(BarPart(effort, row[effort]) for effort in _EFFORTS)
+        places.append(BarColumn(row["run"], label, short, title, parts))
     return [
         (
             "Repositories",

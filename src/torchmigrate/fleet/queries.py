@@ -23,7 +23,7 @@ _RANKS = ("breaks_on_import", "raises", "may_raise", "changes", "warns", "may_di
 
 
 class Ready(Struct, frozen=True):
-    """A query with a name. about: what it answers; `$release` in it is the release that is asked about."""
+    """A query with a name. about: what it answers; `$release` in it is the release to query."""
 
     about: str
     sql: str

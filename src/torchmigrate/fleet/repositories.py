@@ -24,7 +24,7 @@ _ALSO = {
     "branch": "revision",
     "tag": "revision",
 }
-# What git takes that is no path: `https://host/path`, and `host:path`, where one letter is a drive.
+# Addresses for git that are not paths: `https://host/path`, and `host:path`, where one letter is a drive.
 _ADDRESS = pattern(r"[a-z][a-z0-9+.-]*://|(?:[\w.-]+@)?[\w-][\w.-]+:(?!\\)", re.IGNORECASE)
 _UNFIT = pattern(r"[^A-Za-z0-9._-]+")
 _LONGEST = 100  # characters of a name
@@ -39,7 +39,7 @@ class _Entry(Struct, frozen=True):
 
 
 def read_repositories(path: Path) -> list[Repository]:
-    """The repositories of a list, in its order; directories are relative to that of the list.
+    """The repositories of a list, in its order; directories are relative to the directory of the list.
 
     A `.csv` has a row of titles, `address` among them; a `.yaml` or `.yml` is a list of addresses and of
     mappings; anything else has an address in each line, and after white space a revision and an owner.

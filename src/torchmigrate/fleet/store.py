@@ -34,7 +34,7 @@ _FORM = 1  # of the files in repositories/
 class Kept(Struct, frozen=True):
     """A result that is in the directory.
 
-    state: of the repository. key: what was asked, and of which torchmigrate. tables: as in `Examined`.
+    state: of the repository. key: the settings, and the version of torchmigrate. tables: as in `Examined`.
     """
 
     state: str
@@ -141,7 +141,7 @@ class Store:
         return path
 
     def describe(self) -> None:
-        """Write what the tables hold, for those who find the directory."""
+        """Write a description of the tables into the directory."""
         described = {
             "schema": VERSION,
             "tables": {

@@ -118,9 +118,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(said: Path) -> str:
-    """What a process that crashed said at the end, for a person."""
+    """The last output of a crashed process, for people."""
     try:
         lines = said.read_text("utf-8", "replace").strip().splitlines()
     except OSError:
         lines = []
-    return f"the process ended: {lines[-1][:300]}" if lines else "the process ended without a word"
+    return f"the process ended: {lines[-1][:300]}" if lines else "the process ended without an error message"

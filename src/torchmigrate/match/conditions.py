@@ -30,7 +30,7 @@ _DISPLAYS: dict[type, str] = {
 _PREDICATES = frozenset(["all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"])
 
 
-class Given(Struct, frozen=True):
+class ArgumentValue(Struct, frozen=True):
     """What the use gives to the parameters, and to the metavariables of a pattern.
 
     captures: metavariable -> what it stands for; a list for `*$xs` and `**$kw`.
@@ -76,7 +76,7 @@ class Given(Struct, frozen=True):
 
 
 def all_hold(
-    conditions: Mapping[str, Condition], given: Given, place: MatchContext, *, finding: bool = False
+    conditions: Mapping[str, Condition], given: ArgumentValue, place: MatchContext, *, finding: bool = False
 ) -> bool:
     """Whether every condition surely holds, as a fix needs it.
 
@@ -90,17 +90,17 @@ def all_hold(
     )
 
 
-def _is_unknown(name: str, given: Given, place: MatchContext) -> bool:
+def _is_unknown(name: str, given: ArgumentValue, place: MatchContext) -> bool:
     node = given.expression(name) if given.state(name) == "given" else None
     return node is not None and place.value(node) is NOT_CONSTANT
 
 
 def holds(
-    condition: Condition, name: str, given: Given, place: MatchContext, *, finding: bool = False
+    condition: Condition, name: str, given: ArgumentValue, place: MatchContext, *, finding: bool = False
 ) -> bool:
     """Whether a condition on one parameter surely holds. The default counts for an absent argument.
 
-    finding: it is asked for a finding, for which one run of those that were recorded is enough.
+    finding: decide for a finding, for which one of the recorded runs is enough.
     """
     if condition.kind == "any":
         return True
@@ -182,7 +182,7 @@ def _is_bool(node: ast.expr, place: MatchContext) -> bool:
 def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool) -> bool:
     """Whether an expression is of a kind by what the file says, or else by what was seen.
 
-    once: it is asked for a finding, for which one run is enough.
+    once: decide for a finding, for which one run is enough.
     """
     if not place.kinds(node).isdisjoint(condition.values):
         return True

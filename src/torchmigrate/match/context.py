@@ -86,8 +86,8 @@ class Match(Struct, frozen=True):
 class Rewrite(Struct, frozen=True):
     """A case that fits, as edits.
 
-    edits: sorted, minimal, without overlaps. Empty for a use in an import statement (what becomes of that is
-        planned elsewhere, by `callee`) and where the new name is written like the old one.
+    edits: sorted, minimal, without overlaps. Empty for a use in an import statement (its change is planned
+    elsewhere, by `callee`) and where the new name is written like the old one.
     losses: what the case does not know of, such as a comment that would be lost; with one it is not safe.
     callee: the qualified name that stands where the old one stood; None where no name does.
     """

@@ -7,7 +7,7 @@ import ast
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.match.conditions import Given, all_hold
+from torchmigrate.match.conditions import ArgumentValue, all_hold
 from torchmigrate.match.context import Match, MatchContext
 from torchmigrate.match.pattern import METAVARIABLE, match_pattern
 from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
@@ -23,7 +23,7 @@ _DECORATED = Argument("", None, None, None)  # what a bare decorator is called w
 def matches(rule: Rule, place: MatchContext) -> Match | None:
     """Whether a rule applies to a use, by its roles, parameters, missing arguments and conditions.
 
-    What is not certain (`*args`, `**kwargs`, values that are not literal) is no match.
+    What is not certain (`*args`, `**kwargs`, values that are not literal) does not match.
     """
     use = place.use
     if rule.roles and use.role.value not in rule.roles:
@@ -76,11 +76,11 @@ def symbol_of(rule: Rule, use: Use) -> str:
 
 
 def signature_of(rule: Rule, symbol: str) -> str | None:
-    """The signature of a symbol: its own, or that of the rule."""
+    """The signature of a symbol: its own, or the signature of the rule."""
     return rule.symbols.get(symbol, {}).get("signature", rule.signature)
 
 
-def given_by(signature: str | None, use: Use) -> Given:
+def given_by(signature: str | None, use: Use) -> ArgumentValue:
     """What a use gives to the parameters of the signature."""
     known = parse_signature(signature) if signature is not None else None
     if use.call is None:
@@ -88,10 +88,10 @@ def given_by(signature: str | None, use: Use) -> Given:
     else:
         arguments = arguments_of(use.call)
     receiver = use.node.value if use.method and isinstance(use.node, ast.Attribute) else None
-    return Given(known, arguments, bind(known, arguments, method=use.method), receiver)
+    return ArgumentValue(known, arguments, bind(known, arguments, method=use.method), receiver)
 
 
-def _span(given: Given, name: str, place: MatchContext) -> tuple[int, int]:
+def _span(given: ArgumentValue, name: str, place: MatchContext) -> tuple[int, int]:
     """Where the argument for a parameter is; the name of the use where that cannot be pointed at."""
     index = given.bound.given[name][0]
     node = given.arguments[index].node if index != RECEIVER else None

@@ -1,6 +1,6 @@
 """Which new names a fix may write, by the API data: those that are there, and not outdated themselves.
 
-A rule that moves a module says so of all its members. Which of them really moved, and since when they are in
+A rule that moves a module applies to all its members. Which of them really moved, and since when they are in
 the new place, is not in the rule: a module may have kept some, and others went from both.
 """
 
@@ -37,7 +37,7 @@ class Moves:
         new = rule.modules.get(module)
         surface = surface_of(new) if new else None
         if new is None or surface is None:
-            return rule  # gone without a successor; or nobody knows what the new place has
+            return rule  # removed without a successor; or the contents of the new place are unknown
         known = rule.members is not None and name[len(module) + 1 :] in rule.members
         since = self.since(name, new + name[len(module) :], (module, new), trusted=known)
         if since is None:
@@ -47,12 +47,12 @@ class Moves:
         return replace(rule, cases=tuple(_requiring(case, rule, surface, since) for case in rule.cases))
 
     def since(self, old: str, new: str, moved: tuple[str, str], *, trusted: bool = False) -> Version | None:
-        """The release since which a name is, without a gap up to the target, the same thing in a new place.
+        """The release since which a name is, without a gap up to the target, the same object in a new place.
 
         Args:
             old, new: its qualified names.
-            moved: the old and the new module, of which both are a part.
-            trusted: that it is the same thing is known, the data is asked for its existence only.
+            moved: the old and the new module that contain them. trusted: it is known to be the same object;
+            the data tells only whether it exists.
         """
         surface = surface_of(new)
         assert surface is not None, "the caller has looked"
@@ -80,7 +80,7 @@ class Moves:
         return self.leads_on(name, there, attributes)
 
     def kind(self, name: str) -> EntryKind | None:
-        """What a name is at the target; None: it is not there, or nobody knows."""
+        """What a name is at the target; None: it does not exist, or is unknown."""
         surface = surface_of(name)
         entry = surface.entry(name, self.versions.of(surface.library)[0]) if surface is not None else None
         return None if entry is None or entry.gone else entry.kind
@@ -129,7 +129,7 @@ class Moves:
     def without_outdated(self, rule: Rule, symbol: str) -> Rule:
         """The rule without the cases that write a name that is deprecated itself, somewhere in the range.
 
-        Where it is the same thing as the old name, it is no worse than that; and advice is not applied.
+        A name for the same object is as good as the old name; and advice is not applied.
         """
         variables = rule.symbols.get(symbol, {})
         cases = tuple(

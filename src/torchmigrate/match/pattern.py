@@ -47,9 +47,9 @@ def metavariable(node: object) -> str | None:
 def compile_pattern(text: str, symbol: str, method: bool) -> Pattern | None:
     """Read a pattern for a symbol; None if the symbol is not in it.
 
-    As a method the symbol is an attribute of what is no plain name: `$x.svd()[2]` for `torch.Tensor.svd`,
-    `(1 + $x).log()` for `torch.Tensor.log`.
-    Raises ValueError if the pattern is no expression.
+    As a method the symbol is an attribute of an expression that is not a plain name: `$x.svd()[2]` for
+    `torch.Tensor.svd`, `(1 + $x).log()` for `torch.Tensor.log`.
+    Raises ValueError if the pattern is not an expression.
     """
     try:
         root = ast.parse(mark(text).strip(), mode="eval").body
@@ -152,7 +152,7 @@ class _Matcher:
         return True
 
     def _sequence(self, wanted: list[object], found: Sequence[object]) -> bool:
-        """A list of expressions, one of which may be `*$xs`, which stands for any number."""
+        """A list of expressions; one of them may be `*$xs`, which stands for any number."""
         rest = next((i for i, item in enumerate(wanted) if _starred(item)), None)
         if rest is None:
             return len(wanted) == len(found) and all(map(self.match, wanted, found))

@@ -25,7 +25,7 @@ _OPERATORS: dict[type, int] = {
 _KINDS: dict[type, int] = {
     cst.Yield: YIELD, cst.GeneratorExp: YIELD, cst.NamedExpr: NAMED, cst.Lambda: EXPRESSION,
     cst.IfExp: EXPRESSION, cst.Comparison: COMPARE, cst.Await: AWAIT,
-    # `1.real` is no attribute, and nobody reads `"a" "b".upper()` as Python does.
+    # `1.real` is not an attribute, and people misread `"a" "b".upper()`.
     cst.Integer: AWAIT, cst.Float: AWAIT, cst.Imaginary: AWAIT, cst.ConcatenatedString: AWAIT,
 }  # fmt: skip
 
@@ -84,7 +84,7 @@ class Hole(Struct, frozen=True):
     """A place for an expression in a template.
 
     needs: how tightly what is put there must bind.
-    delimited: brackets, commas or `=` on both sides, so that any change of what is there stays there.
+    delimited: brackets, commas or `=` on both sides, so that a change of the content stays inside.
     bracketed: inside of brackets, so that it may have newlines.
     """
 
@@ -100,7 +100,8 @@ _STATEMENTS = (
 
 
 def holes(root: cst.CSTNode, *, bracketed: bool = False) -> dict[int, Hole]:
-    """The place of every name in a template, by the `id` of its node; bracketed: that of the template."""
+    """The place of every name in a template, by the `id` of its node; bracketed: whether the template is
+    bracketed."""
     found: dict[int, Hole] = {}
     stack: list[tuple[cst.CSTNode, Hole]] = [(root, Hole(YIELD, bracketed=bracketed))]
     while stack:

@@ -98,7 +98,7 @@ class RuleMatcher:
         versions: VersionRange,
         exists: Callable[[str], bool | None] | None = None,
     ) -> None:
-        """exists: whether a name is there at the target, None where nobody knows; asked for guards only."""
+        """exists: whether a name exists at the target, None if unknown; used for guards only."""
         self.catalogue = catalogue
         self.versions = versions
         self.exists = exists
@@ -109,7 +109,7 @@ class RuleMatcher:
         """The rules for a name in any of its spellings, with the symbol of each, as they stand for it.
 
         A rule on a module is about what is spelt as a member of it. What a class of another module inherits
-        from one of its classes is no such member.
+        from one of its classes is not such a member.
         """
         found = self._rules.get(name)
         if found is None:
@@ -187,7 +187,7 @@ class RuleMatcher:
             return None  # the rule has reached the target, but not for this symbol
         calls_only = about_arguments(rule)
         if use.method and symbol not in rule.symbols:
-            return None  # an object of a class that moved: its import says so, its attributes did not change
+            return None  # of a class that moved: its import is reported, the attributes did not change
         if isinstance(use.statement, ast.Import) and use.role is Role.IMPORT and symbol in rule.modules:
             home = rule.modules[symbol]
             if home is not None and not self.moves.is_module(home + name[len(symbol) :]):
@@ -234,7 +234,7 @@ class RuleMatcher:
         if gone:
             origins = [use.binding] if use.role is Role.IMPORT else origins_of(use, name)
             if origins and all(origin is not None and _is_replaced(origin) for origin in origins):
-                return None  # gone, so that its import fails and what the handler binds is used
+                return None  # removed, so that its import fails and the binding of the handler is used
             if symbol in rule.modules and origins and all(map(_is_last_resort, origins)):
                 return None
             # A `try` that goes on without it: an import matters if what it binds is used all the same.
@@ -245,7 +245,7 @@ class RuleMatcher:
                 if survives(use.guards, MISSING_ARGUMENT if calls_only else MISSING_NAME):
                     return None
                 if use.role is Role.STRING and survives(use.guards, MISSING_IMPORT):
-                    return None  # `import_module` of what is gone
+                    return None  # `import_module` of a removed module
                 optional_import = origins and all(_is_optional(origin, symbol) for origin in origins)
                 if optional_import and (not new or defaults.is_tested(use)):
                     return None
@@ -258,7 +258,7 @@ class RuleMatcher:
         return RuleMatch(rule, symbol, name, use, place, match, len(use.candidates) == 1, optional)
 
     def _is_said_at_import(self, use: Use, module: str) -> bool:
-        """Whether a rule speaks at the import of a name, out of this module, of which a use is a member."""
+        """Whether a rule reports the import of the name, from this module, that a use is a member of."""
         target = use.binding.target if use.binding is not None else None
         if target is None or len(use.origins) > 1 or not target.startswith(f"{module}."):
             return False
@@ -404,7 +404,7 @@ def _assigned(statements: list[ast.stmt]) -> set[str]:
 
 
 def _is_optional(binding: Binding | None, symbol: str) -> bool:
-    """Whether a binding is an import of what is gone, in a `try` that goes on without it."""
+    """Whether a binding is an import of a removed name, in a `try` that continues without it."""
     return (
         binding is not None
         and binding.is_import

@@ -120,7 +120,8 @@ def bind(signature: Signature | None, arguments: Sequence[Argument], *, method: 
             return Bound({}, False)
         given[positional[0].name] = (RECEIVER,)
         count = 1
-    certain = understood = True  # of which parameter the next positional argument is for; of everything
+    # Whether the parameter of the next positional argument is known; whether everything is.
+    certain = understood = True
     unpacked: list[int] = []
     for index, item in enumerate(arguments):
         if item.star == "**":

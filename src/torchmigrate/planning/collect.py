@@ -42,7 +42,7 @@ _EFFORTS = {Applicability.SAFE: Effort.SAFE, Applicability.UNSAFE: Effort.UNSAFE
 _MODULES = frozenset([".py"])  # suffixes of what is imported
 
 
-class Looked(FileResult):
+class FilePlan(FileResult):
     """What a plan knows of one file.
 
     places: in order. concerned: whether it mentions one of the libraries. warned: as in `Plan`.
@@ -90,8 +90,8 @@ class Search:
         self._targets: dict[str, Point] = {}
 
     def check(self, path: Path) -> FileResult:
-        """What is found in a file (`Looked`); whatever is wrong with it becomes a problem of the result."""
-        looked = Looked(path)
+        """What is found in a file (`FilePlan`); whatever is wrong with it becomes a problem of the result."""
+        looked = FilePlan(path)
         engine = self.engines.of(path)
         try:
             source = engine.read(path)
@@ -114,7 +114,7 @@ class Search:
                 looked.places += self._places_in(document, looked, engine)
         return looked
 
-    def _places_in(self, source: Source, looked: Looked, engine: Engine) -> list[Place]:
+    def _places_in(self, source: Source, looked: FilePlan, engine: Engine) -> list[Place]:
         """The places in one text of a file; what cannot be done is added to the problems."""
         path = looked.path
         result = engine.check_text(source, path)
@@ -226,7 +226,7 @@ class Search:
             Since.joined,
             (since(finding.timeline, self._nature(finding, around.at(*place), engine)) for place in places),
         )
-        # Of an example, nobody runs that when the project runs.
+        # Examples in documentation do not run with the project.
         return Since(outdated=min(found.known, default=None)) if source.is_documentation else found
 
     def _nature(self, finding: Finding, reach: Reach, engine: Engine) -> Nature:
@@ -235,7 +235,7 @@ class Search:
         rule = engine.whole.find(finding.code)
         release = engine.settings.target
         target = self._targets.setdefault(release, Point(release))
-        # Of what is there, an import is found only where it raises all the same.
+        # The import of an existing name is found only if it raises all the same.
         gone = finding.symbol is not None and target.exists(finding.symbol) is False
         missing = gone or reach.is_import
         return Nature(None if rule is None else rule.raises, finding.code in self.guesses, missing, reach)

@@ -52,7 +52,7 @@ def since(timeline: Timeline, nature: Nature = _USUAL) -> Since:
     says = nature.raises if timeline.removed is None else None
     warns = found["warns"]
     if changed is not None and not (says is None and warns is not None and warns >= changed):
-        # What warns as soon as it has changed does not change without a word.
+        # What warns as soon as it has changed does not change silently.
         _put(found, _of_changed(says or "never", nature, found), changed)
     return Since(**found)
 
@@ -82,7 +82,7 @@ def _of_changed(raises: str, nature: Nature, found: dict[str, Version | None]) -
         return Effect.MAY_DIFFER
     if raises != "never":
         return _of_removed(raises, replace(nature, missing=False))
-    # A class that is not asked about gives nothing else than before.
+    # A class that is not computed gives the same as before.
     idle = nature.reach.is_name and found["outdated"] is not None
     return Effect.OUTDATED if idle or nature.reach.never else Effect.CHANGES
 
@@ -182,7 +182,7 @@ def _last_below(version: Version, releases: Sequence[Version]) -> Version | None
 def headline(plan: Plan) -> str:
     """What matters most, in a sentence or two: "Runs on torch 1.8 to 1.13 as it stands, as far as ...".
 
-    Nothing is said of the project where something was not read that may decide it.
+    It makes no statement about the project if an unread file may decide it.
     """
     unread = [each for each in plan.unread if each.matters]
     if not plan.concerned:

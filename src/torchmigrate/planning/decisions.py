@@ -12,7 +12,7 @@ from torchmigrate.findings import Finding
 from torchmigrate.planning.model import Effort, Since
 from torchmigrate.planning.reach import Places, Reach
 
-# What a whole migration is about, where it could not be made: all of that has to be understood together.
+# The unit of a whole migration that could not be made: all of it must be understood together.
 _UNITS = {"apex": "file", "functional_state": "file", "legacy_function": "class", "volatile": "function"}
 
 

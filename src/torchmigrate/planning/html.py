@@ -20,7 +20,7 @@ from torchmigrate.planning.groups import (
 )
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effect, Effort, Place, Plan, Row
-from torchmigrate.report.bars import Column, Part, chart
+from torchmigrate.report.bars import BarColumn, BarPart, chart
 from torchmigrate.report.warned import warned_lines
 from torchmigrate.report.web_page import web_page
 from torchmigrate.versions.releases import Version, show_version
@@ -105,18 +105,18 @@ def _begins(place: Place, effect: Effect, plan: Plan) -> str:
 # ---- the chart -----------------------------------------------------------------------------------------
 
 
-def _columns(plan: Plan) -> Iterator[Column]:
+def _columns(plan: Plan) -> Iterator[BarColumn]:
     for number, row in enumerate(plan.rows):
         release = show_version(row.release)
         parts = [
-            Part(LACKING, row.lacking),
-            *(Part(each.label, row.effects[each].places) for each in EFFECTS),
+            BarPart(LACKING, row.lacking),
+            *(BarPart(each.label, row.effects[each].places) for each in EFFECTS),
         ]
-        yield Column(str(number), (release,), release, _title(row), tuple(parts))
+        yield BarColumn(str(number), (release,), release, _title(row), tuple(parts))
 
 
-def _is_labelled(columns: Sequence[Column]) -> Iterator[bool]:
-    """Whether the total of each differs from that of the column before."""
+def _is_labelled(columns: Sequence[BarColumn]) -> Iterator[bool]:
+    """Whether the total of each differs from the total of the column before."""
     before = 0
     for column in columns:
         yield column.total != before
@@ -124,7 +124,7 @@ def _is_labelled(columns: Sequence[Column]) -> Iterator[bool]:
 
 
 def _title(row: Row) -> str:
-    """A column in words, for those who cannot see it, and under the pointer."""
+    """A column in words, for screen readers, and as the tooltip."""
     words = [f"{row.effects[effect].places} {effect.words.lower()}" for effect in EFFECTS]
     if row.lacking:
         words.append(f"{row.lacking} need a newer release")

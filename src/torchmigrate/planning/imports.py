@@ -29,9 +29,9 @@ def unimportable(
     """The files that cannot be imported from some release on, in order of path.
 
     Args:
-        broken: the files with what breaks on import, with the first release of which it does.
-        importers: gives the files that import one as soon as they are imported.
-        shown: how messages have the path of each file; others are not told.
+        broken: the files with what breaks on import, and the first release in which it does. importers: gives
+        the files that import one as soon as they are imported.
+        shown: how messages have the path of each file; others are not listed.
     """
     found: dict[Path, Unimportable] = {}
     waiting = [(since, 0, shown[path], path, "") for path, since in broken.items() if path in shown]

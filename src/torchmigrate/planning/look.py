@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from torchmigrate.evidence.evidence import Warned
 from torchmigrate.files.paths import nearest_project, repository_of
 from torchmigrate.findings import Problem
-from torchmigrate.planning.collect import Looked, Search
+from torchmigrate.planning.collect import FilePlan, Search
 from torchmigrate.planning.compute import make_plan
 from torchmigrate.planning.imports import broken_since, unimportable
 from torchmigrate.planning.model import Place, Plan
@@ -57,8 +57,8 @@ def plan_of(
 class Seen(Struct, eq=False):
     """What was found in some files of a project; can be sent to another process.
 
-    concerned: how many mention a library. broken: the files (real paths) with what breaks on import, with
-    the first release of which it does. warned: as in `Plan`.
+    concerned: how many mention a library. broken: the files (real paths) with what breaks on import, and the
+    first release in which it does. warned: as in `Plan`.
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Project:
         with self._console.progress() as progress:
             for result in run(files, self._search.check, jobs, progress, self._search.engines.share):
                 seen.problems += result.problems
-                if isinstance(result, Looked):
+                if isinstance(result, FilePlan):
                     seen.places += result.places
                     seen.warned += result.warned
                     if (since := broken_since(result.places, self._target)) is not None:

@@ -19,7 +19,7 @@ class Effect(enum.IntEnum):
     PINNED = 2  # what the project asks for keeps the release from being installed
     MAY_DIFFER = 3  # a default or a result changed; whether this code depends on it is a guess
     WARNS = 4
-    CHANGES = 5  # other results or another default, without a word
+    CHANGES = 5  # other results or another default, without a warning
     MAY_RAISE = 6  # for some inputs, or where something else is missing
     RAISES = 7  # when it is reached
     BREAKS_ON_IMPORT = 8  # the import of the module raises
@@ -53,7 +53,7 @@ _WORDS = {
 }
 MOST_ROWS = 10  # of one decision are named
 # Those that the releases are judged by, worst first. What is only outdated needs no upgrade; what may behave
-# differently and what is pinned, which is no code, are counted apart.
+# differently and pins, which are not code, are counted apart.
 EFFECTS = (Effect.BREAKS_ON_IMPORT, Effect.RAISES, Effect.MAY_RAISE, Effect.CHANGES, Effect.WARNS)
 BREAKING = (Effect.BREAKS_ON_IMPORT, Effect.RAISES)
 WORST_FIRST = tuple(sorted(Effect, reverse=True))
@@ -101,7 +101,7 @@ class Since(Struct, frozen=True):
 
     @property
     def breaks(self) -> Version | None:
-        """The first release that does not run what is there."""
+        """The first release that does not run the current code."""
         return min((since for since in map(self.of, BREAKING) if since is not None), default=None)
 
     def lacks(self, release: Version) -> bool:
@@ -136,7 +136,7 @@ class Line(Struct, frozen=True):
 class Place(Struct, frozen=True):
     """One place in the project that a release does something to, or did not know yet.
 
-    A place is a decision: lines that one fix mends, or that nobody would mend one by one, are one place.
+    A place is a decision: lines that one fix mends, or that are only changed together, are one place.
 
     path: as messages show it. file: relative to the project's root, `/` between its parts, for links.
     cell: of a notebook, 1-based. row, column: of its first character, in the cell if there is one, 1-based,
@@ -248,13 +248,13 @@ class Row(Struct, frozen=True):
         return sum(tally.of(effort) for tally in self.effects.values())
 
     def is_like(self, before: Row) -> bool:
-        """Whether nothing is said of this release that is not said of another one, before it."""
+        """Whether this release has the same entries as another one before it."""
         fresh = any(tally.places for tally in self.begins.values())
         return self.effects == before.effects and self.lacking == before.lacking and not fresh
 
 
 class Span(Struct, frozen=True):
-    """Releases of which all the same is said: from that of `row`, which is the first, to `last`.
+    """Releases with equal entries: from the release of `row`, the first, to `last`.
 
     index: of the first of them among the rows of the plan. size: how many they are.
     """

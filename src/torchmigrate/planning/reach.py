@@ -27,7 +27,7 @@ class Reach(Struct, frozen=True):
     caught: names of the exceptions that are caught around it, and not raised again.
     is_called: it is a call, or in the arguments of one, or another expression that computes something.
     is_import: it is what an import statement takes.
-    is_name: it is a name that is neither called nor asked about, such as an argument or a base class.
+    is_name: it is a name that is neither called nor tested, such as an argument or a base class.
     """
 
     on_import: bool = False
@@ -51,9 +51,9 @@ class _State(Struct, frozen=True):
 
 
 class Places:
-    """Looks at places of one file, of which only what is around them is walked.
+    """Looks at places of one file; only the code around them is walked.
 
-    importable: whether the file is a module; what runs with its import is asked of no other.
+    importable: whether the file is a module; only modules run code on import.
     """
 
     def __init__(self, tree: ast.Module, source: Source, *, importable: bool = True) -> None:
@@ -74,7 +74,7 @@ class Places:
         way = list(self._way(start, end))
         for parent, field, node in way:
             state = self._entered(state, parent, field, node)
-            if state.in_annotation and isinstance(node, ast.Constant):  # a string, which nobody evaluates
+            if state.in_annotation and isinstance(node, ast.Constant):  # a string, which is not evaluated
                 state = replace(state, never=True)
         return _with_kind(
             Reach(state.on_import and not state.never, state.never, state.caught), [node for *_, node in way]
@@ -210,7 +210,7 @@ def _asks_for_checkers(test: ast.expr) -> bool | None:
 
 
 def _caught(node: ast.Try) -> frozenset[str]:
-    """The exceptions of which a `try` takes care, by the last parts of their names."""
+    """The exceptions that a `try` handles, by the last parts of their names."""
     caught: set[str] = set()
     for handler in node.handlers:
         if any(isinstance(inner, ast.Raise) for item in handler.body for inner in walk(item)):

@@ -1,4 +1,4 @@
-"""What a plan did not read, by kind: what is not said of these files cannot be known from it."""
+"""What a plan did not read, by kind: the plan has no information about these files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Kind(Struct, frozen=True):
     words: re.Pattern[bytes] = _TORCH
 
 
-# Which of them are read is nowhere said here: those are not among the files that were looked at.
+# The read ones are not listed here: they are not among the files that were looked at.
 KINDS = (
     Kind("Python file", "Python files", (".py", ".pyi")),
     Kind("notebook", "notebooks", (".ipynb",), _TORCH),
@@ -117,7 +117,7 @@ def _has(path: Path, words: re.Pattern[bytes]) -> bool:
     try:
         return words.search(read(path, MOST_READ)) is not None
     except UnreadableError:
-        return True  # nobody knows
+        return True  # unknown
 
 
 def _unread(kind: str, paths: Sequence[Path], why: str, here: Path, matters: bool = True) -> Unread:

@@ -185,7 +185,7 @@ class Saved:
     @property
     def holds_objects(self) -> bool:
         """Whether other objects may be in a dictionary that has state dicts in it and may be saved."""
-        worst = max(self._beside, default=_Kind.PLAIN)
+        worst = max(self._companions, default=_Kind.PLAIN)
         most = _Kind.LIKELY if self._numeric else _Kind.MEASURE
         return self.sets_objects or worst > most or self._saves_own_state
 
@@ -210,11 +210,11 @@ class Saved:
     @property
     def measured_by(self) -> frozenset[str]:
         """The functions that results in such a dictionary may come from."""
-        asked = self._asked if self._beside and self.plainly is not None else ()
-        return frozenset(asked if _Kind.MEASURE in self._beside else ())
+        asked = self._asked if self._companions and self.plainly is not None else ()
+        return frozenset(asked if _Kind.MEASURE in self._companions else ())
 
     @cached_property
-    def _beside(self) -> set[_Kind]:
+    def _companions(self) -> set[_Kind]:
         """The kinds of what is in dictionaries that have state dicts in them and may be saved."""
         makes = {value: key for key, values in self._values.items() for value, _ in values if value}
         saved = {self._key(what, scope) or what for scope, what, _ in self._saves}
@@ -292,7 +292,7 @@ class Saved:
         return f"{self._classes.get(scope, '')}:{'_'.join(rest)}:{path.id}"
 
     def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:
-        """What a variable, or an attribute, may have; None: who knows."""
+        """What a variable, or an attribute, may have; None: unknown."""
         return [value for value, _ in self._values.get(self._key(node, scope) or (None, ""), [])]
 
     # ---- what values are -----------------------------------------------------------------------------
@@ -319,7 +319,7 @@ class Saved:
             return self._of_attribute(node, scope, depth)
         parts: Sequence[ast.expr]
         if isinstance(node, (ast.List, ast.Dict)) and not children(node):
-            return _Kind.LIKELY  # who knows what fills it
+            return _Kind.LIKELY  # other code may fill it
         if isinstance(node, ast.Dict):
             parts = node.values
         elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
@@ -591,7 +591,7 @@ def file_name(
     """The last part of a path where it is written there: `os.path.join(place, "labels.pt")`.
 
     Args:
-        values: what a variable, or an attribute, may have; None: who knows.
+        values: what a variable, or an attribute, may have; None: unknown.
     """
     for _ in range(_DEEPEST):
         last: ast.expr | None = None

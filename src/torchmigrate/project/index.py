@@ -56,7 +56,7 @@ class ProjectIndex:
         Args:
             starred: whether a star import takes it; None: only in a file that names it as well.
         """
-        return self._told(
+        return self._recorded(
             "needed_elsewhere",
             path,
             self._project(path).needed(self._real(path), name, starred),
@@ -66,30 +66,32 @@ class ProjectIndex:
 
     def replaced(self, path: Path, name: str) -> bool:
         """Whether another file of the project puts something else in the place of a name of this module."""
-        return self._told("replaced", path, self._project(path).replaces(self._real(path), name), name)
+        return self._recorded("replaced", path, self._project(path).replaces(self._real(path), name), name)
 
     def patched(self, path: Path, qualified: str) -> Path | None:
         """A file of the project of `path`, other than itself, that patches a name of a library."""
-        return self._told(
+        return self._recorded(
             "patched", path, self._project(path).patches(self._real(path), qualified), qualified
         )
 
     def saves_objects(self, path: Path) -> bool:
         """Whether a file of the project writes checkpoints with more than tensors, which `path` may read."""
-        return self._told("saves_objects", path, self._project(path).saves_objects(self._real(path).parent))
+        return self._recorded(
+            "saves_objects", path, self._project(path).saves_objects(self._real(path).parent)
+        )
 
     def saves_plainly(self, path: Path, name: str) -> bool | None:
         """Whether a file in the directory of `path` saves what is plain under a file name.
 
         False: a file of the project saves anything else under it; None: no file of the directory saves any.
         """
-        return self._told(
+        return self._recorded(
             "saves_plainly", path, self._project(path).saves_plainly(self._real(path).parent, name), name
         )
 
     def decides_loading(self, path: Path) -> bool:
         """Whether a package that `path` is in or imports says for all what `torch.load` reads."""
-        return self._told("decides_loading", path, self._project(path).decides_loading(self._real(path)))
+        return self._recorded("decides_loading", path, self._project(path).decides_loading(self._real(path)))
 
     def keeps_objects(self, path: Path, names: SemanticModel, made: ast.expr, called: Sequence[str]) -> bool:
         """Whether a class that a file imports puts objects into the state dict that it makes itself.
@@ -103,7 +105,7 @@ class ProjectIndex:
         if name is None:
             return False
         found = self._project(path).keeps_objects(name, real, called)
-        return self._told("keeps_objects", path, found, name, list(called))
+        return self._recorded("keeps_objects", path, found, name, list(called))
 
     def library_bases(self, path: Path, names: SemanticModel, base: ast.expr, without: str) -> set[str]:
         """The classes of libraries that a class derives from which a file imports from the project.
@@ -115,7 +117,7 @@ class ProjectIndex:
         if name is None:
             return set()
         found = self._project(path).library_bases(name, real, without)
-        return self._told("library_bases", path, found, name, without)
+        return self._recorded("library_bases", path, found, name, without)
 
     def is_plain(self, path: Path, names: SemanticModel, node: ast.expr) -> bool:
         """Whether what a file imports under a name is known to be text or a number."""
@@ -123,11 +125,11 @@ class ProjectIndex:
         name = imported_name(names, node, real)
         if name is None:
             return False
-        return self._told("is_plain", path, self._project(path).is_plain(name, real), name)
+        return self._recorded("is_plain", path, self._project(path).is_plain(name, real), name)
 
     def qualified(self, name: Name, path: Path) -> set[str]:
         """The names of a library that a name in a file may mean, also through modules of the project."""
-        return self._told("qualified", path, self._project(path).qualified(name, self._real(path)), name)
+        return self._recorded("qualified", path, self._project(path).qualified(name, self._real(path)), name)
 
     def load(self, paths: Iterable[Path]) -> None:
         """Read the big projects of some files now, so that the processes that are forked share that."""
@@ -146,7 +148,7 @@ class ProjectIndex:
         what is caught, or depends on anything, is not among them.
         """
         found = self._project(path).importers(self._real(path))
-        self._told("importers", path, NO_ANSWER)  # by no rule
+        self._recorded("importers", path, NO_ANSWER)  # by no rule
         return found
 
     def said(self, path: Path, names: SemanticModel, *, promising: bool = False) -> dict[str, Value]:
@@ -169,7 +171,7 @@ class ProjectIndex:
         }
         said = {local: value for local, value in found.items() if value}
         # The answers refer to syntax trees, which cannot be compared with later answers.
-        self._told("said", path, NO_ANSWER if said else False, *tested.values())
+        self._recorded("said", path, NO_ANSWER if said else False, *tested.values())
         return by_local(said)
 
     def ask_again(self, path: Path, question: str, arguments: list[Any]) -> object:
@@ -204,7 +206,7 @@ class ProjectIndex:
                 return any(project.said(name, real, STEPS, attributes) for name, attributes in asked)
         raise ValueError(question)
 
-    def _told(self, question: str, path: Path, answer: T, *arguments: object) -> T:
+    def _recorded(self, question: str, path: Path, answer: T, *arguments: object) -> T:
         if self.questions is not None:
             self.questions.add(question, path, arguments, answer)
         return answer

@@ -74,8 +74,8 @@ def files_of(root: Path, settings_in: SettingsIn | None) -> list[Path] | None:
         return []
     suffixes = (".py", ".pyi", NOTEBOOK)
     if root in shared_directories():  # only files of one directory belong together
-        beside = [root / name for name in entries(root) if name.endswith(suffixes)]
-        return sorted(path for path in beside if is_file(path))
+        files = [root / name for name in entries(root) if name.endswith(suffixes)]
+        return sorted(path for path in files if is_file(path))
     return discover_real(root, settings_in, suffixes, MOST_FILES)
 
 

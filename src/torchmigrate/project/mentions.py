@@ -174,7 +174,7 @@ class Mentions:
         while isinstance(root, ast.Attribute):
             root = root.value
         held = self._bound.get(root.id, ()) if isinstance(root, ast.Name) else ()
-        # One that is bound a thousand times, or to `a.b` again and again, is in `dynamic` instead.
+        # One that is bound a thousand times, or to `a.b` many times, is in `dynamic` instead.
         if not held or len(held) > _MOST:
             return []
         parts: list[str] = []

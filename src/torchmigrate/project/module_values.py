@@ -17,7 +17,7 @@ from torchmigrate.semantics.walk.resolver import module_values
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import last_name, walk
 
-NO_TREE = ast.Module([], [])  # of a module that is only asked for its names
+NO_TREE = ast.Module([], [])  # of a module that is only read for its names
 _ASKS = frozenset(["hasattr", "getattr", "find_spec", "signature", "importlib"])
 
 

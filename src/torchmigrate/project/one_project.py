@@ -558,12 +558,12 @@ class Project:
         if not name.parts or module[-len(name.parts) :] != name.parts:
             return False
         # A script imports the modules in its own directory, whatever else has such a name.
-        beside = _parent(other)
-        names = entries(beside)
+        directory = _parent(other)
+        names = entries(directory)
         if "__init__.py" not in names and (
-            f"{name.parts[0]}.py" in names or _is_package(beside, name.parts[0])
+            f"{name.parts[0]}.py" in names or _is_package(directory, name.parts[0])
         ):
-            return (*beside.parts, *name.parts) == module
+            return (*directory.parts, *name.parts) == module
         return True
 
     def _mentions_of(self, path: Path) -> Mentions | None:

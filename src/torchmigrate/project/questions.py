@@ -1,4 +1,4 @@
-"""What the check of a file asked of other files of its project, so that a later run can ask it again."""
+"""Queries of a check about other files of the project, so that a later run can repeat them."""
 
 from __future__ import annotations
 

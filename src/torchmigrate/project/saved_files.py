@@ -106,13 +106,13 @@ class SavedFiles:
         """
         if one == other or one in other.parents or other in one.parents:
             return True
-        if "__init__.py" in entries(one) or "__init__.py" in entries(other) or one not in self._saving_beside:
+        if "__init__.py" in entries(one) or "__init__.py" in entries(other) or one not in self._saving_nearby:
             return True
         common = Path(os.path.commonpath([one, other]))
         return common == self.root or any(name.endswith(".py") for name in entries(common))
 
     @functools.cached_property
-    def _saving_beside(self) -> dict[Path, list[Path]]:
+    def _saving_nearby(self) -> dict[Path, list[Path]]:
         """Directory -> its files that save something."""
         found: dict[Path, list[Path]] = {}
         for path in sorted(self._writing):
@@ -127,13 +127,13 @@ class SavedFiles:
     def saves_plainly(self, directory: Path, name: str) -> bool | None:
         """Whether what is saved under a name in or near a directory is plain; None: nothing is."""
         if name not in self._plain or directory not in self._plain[name]:
-            beside = self._written_plainly(name, self._ending(name, self._saving_beside.get(directory, ())))
-            if beside:
-                every = [path for paths in self._saving_beside.values() for path in paths]
+            plain = self._written_plainly(name, self._ending(name, self._saving_nearby.get(directory, ())))
+            if plain:
+                every = [path for paths in self._saving_nearby.values() for path in paths]
                 named = self._ending(name, every)
                 near = [path for path in named if self._may_belong(directory, path.parent)]
-                beside = self._written_plainly(name, near)
-            self._plain.setdefault(name, {})[directory] = beside
+                plain = self._written_plainly(name, near)
+            self._plain.setdefault(name, {})[directory] = plain
         return self._plain[name][directory]
 
     def _written_plainly(self, name: str, paths: Iterable[Path]) -> bool | None:

@@ -40,14 +40,14 @@ _STAR = pattern(rb"import[\s\\]*\*")
 _STRING = pattern(rb"['\"][^\n]*\Z")
 _QUOTES = (b"'", b'"')
 _BLANK = b" \t\r\n\f\v\\"
-_ALONE = pattern(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # what stands behind a value that a variable gets
+_ALONE = pattern(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # what stands after a value that a variable gets
 
 
 class Imports:
     """What the import statements of a file name, and whether it takes names in other ways.
 
-    Those in doctests, and in code that is a string of many lines, are among them. All is worked out when it
-    is first asked for.
+    Those in doctests, and in code that is a string of many lines, are among them. Everything is computed when
+    it is first needed.
 
     Args:
         content: gives the bytes of the file, which are not kept for every file of a project.
@@ -98,7 +98,7 @@ class Imports:
 
     def binds(self, name: bytes) -> bool:
         """Whether a variable may have what is imported: it is imported, or is given a plain name."""
-        if name not in self._binds:  # most are `self`, again and again
+        if name not in self._binds:  # most are `self`
             data = self.data
             self._binds[name] = name.decode("utf-8", "replace") in self.words or any(
                 _GIVEN_NAME.match(data, found.end()) for found in re.finditer(re.escape(name), data)
@@ -370,7 +370,7 @@ def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
     """Whether a file may assign what has this name in something that is imported.
 
     Args:
-        imports: gives those of the file; asked last.
+        imports: returns those of the file; called last.
     """
     for found in _attributes(name).finditer(data):
         before = data[max(0, found.start() - _LONGEST) : found.start()]
@@ -401,7 +401,7 @@ def may_patch(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
     """Whether a call in a file may put something else in the place of what ends with this name.
 
     Args:
-        imports: gives those of the file; asked last.
+        imports: returns those of the file; called last.
     """
     given = [found.start() for found in _given(name).finditer(data)]
     return bool(given) and (

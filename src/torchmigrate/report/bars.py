@@ -12,15 +12,15 @@ _MOST_TICKS = 5
 _BAR = 0.72  # of the width of a column
 
 
-class Part(NamedTuple):
+class BarPart(NamedTuple):
     """A part of a bar: its CSS class and what it stands for."""
 
     kind: str
     number: int
 
 
-class Column(Struct, frozen=True):
-    """What is asked for: a bar of parts, from its foot upwards.
+class BarColumn(Struct, frozen=True):
+    """A column to draw: a bar of parts, from its foot upwards.
 
     key: what a click on it filters by. label: below it, a line for each text. short: the same in one line,
     for a small screen. title: it in words. slots: how wide it is, where a usual column is 1.
@@ -30,7 +30,7 @@ class Column(Struct, frozen=True):
     label: tuple[str, ...]
     short: str
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
     slots: float = 1.0
 
     @property
@@ -50,7 +50,7 @@ class Drawn(Struct, frozen=True):
 class Bar(Struct, frozen=True):
     """A column as it is drawn: x, middle and width as text in percent, top in pixels."""
 
-    column: Column
+    column: BarColumn
     x: str
     middle: str
     width: str
@@ -66,7 +66,7 @@ class Chart(Struct, frozen=True):
     height: int = HEIGHT
 
 
-def chart(columns: Sequence[Column], *, fewest: int = 1) -> Chart:
+def chart(columns: Sequence[BarColumn], *, fewest: int = 1) -> Chart:
     """The chart of these columns; `fewest` are the slots that the width has at least."""
     ticks = _ticks(max((column.total for column in columns), default=0))
     slots = max(sum(column.slots for column in columns), fewest)
@@ -81,7 +81,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def _bars(columns: Sequence[Column], top: int, slots: float) -> Iterator[Bar]:
+def _bars(columns: Sequence[BarColumn], top: int, slots: float) -> Iterator[Bar]:
     left = 0.0
     for column in columns:
         parts, foot = [], float(HEIGHT)

@@ -14,20 +14,20 @@ from typing import Any, TextIO
 from torchmigrate.findings import Problem, Severity
 from torchmigrate.printing import printable, terminal_text
 from torchmigrate.report.base import shown_path
-from torchmigrate.report.style import Style, columns_of, wants_colour, width_of
+from torchmigrate.report.style import Style, columns_of, wants_color, width_of
 
 PROGRESS_AFTER = 1.0  # seconds
 
 
 class Console:
-    """The two streams of a command. A reader who went away is no error: the rest is not written.
+    """The two streams of a command. A reader that has ended is not an error: the rest is not written.
 
-    colour: "auto", "always" or "never". quiet: only errors on stderr. verbose: details on stderr.
+    color: "auto", "always" or "never". quiet: only errors on stderr. verbose: details on stderr.
     """
 
-    def __init__(self, colour: str = "auto", *, quiet: bool = False, verbose: bool = False) -> None:
-        self.style = Style(wants_colour(colour, sys.stdout), width_of(sys.stdout))
-        self.error_style = Style(wants_colour(colour, sys.stderr), width_of(sys.stderr))
+    def __init__(self, color: str = "auto", *, quiet: bool = False, verbose: bool = False) -> None:
+        self.style = Style(wants_color(color, sys.stdout), width_of(sys.stdout))
+        self.error_style = Style(wants_color(color, sys.stderr), width_of(sys.stderr))
         self.columns = columns_of(sys.stderr)
         self.quiet = quiet
         self.verbose = verbose
@@ -37,7 +37,7 @@ class Console:
 
         commands: the text has commands of our own for a log.
         """
-        text = terminal_text(text, colour=self.style.colour, commands=commands)
+        text = terminal_text(text, color=self.style.color, commands=commands)
         self.out_bytes(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
 
     def out_bytes(self, data: bytes) -> None:
@@ -47,12 +47,13 @@ class Console:
     def diff(self, data: bytes) -> None:
         """Write a diff to stdout: as it is, so that it can be applied; to people only what is safe."""
         if sys.stdout.isatty() or _is_log(sys.stdout):
-            data = terminal_text(data.decode("utf-8", "backslashreplace"), colour=False).encode("utf-8")
+            data = terminal_text(data.decode("utf-8", "backslashreplace"), color=False).encode("utf-8")
         _write(sys.stdout, data)
 
     def err(self, text: str, *, commands: bool = False) -> None:
-        """Write a result to stderr, because stdout is taken. Nobody can be told if that fails."""
-        text = terminal_text(text, colour=self.error_style.colour, commands=commands)
+        """Write a result to stderr, because stdout is taken. A failure is ignored, because there is nowhere
+        to report it."""
+        text = terminal_text(text, color=self.error_style.color, commands=commands)
         with suppress(OSError):
             _write(sys.stderr, text.encode(sys.stderr.encoding or "utf-8", "backslashreplace"))
 
@@ -64,11 +65,11 @@ class Console:
     def detail(self, text: str) -> None:
         """Say something that only `--verbose` asks for."""
         if self.verbose:
-            self._say(self.error_style.dim(terminal_text(text, colour=False)))
+            self._say(self.error_style.dim(terminal_text(text, color=False)))
 
     def error(self, text: str) -> None:
         """Say why something could not be done."""
-        self._say(f"{self.error_style.bad('error')}: {terminal_text(text, colour=False)}")
+        self._say(f"{self.error_style.bad('error')}: {terminal_text(text, color=False)}")
 
     def problem(self, problem: Problem, here: Path) -> None:
         """Say what could not be done with a file; its path is shown relative to `here`."""

@@ -1,4 +1,4 @@
-"""What there is to say of a rule, whoever shows it: the parts, without a layout."""
+"""The explanation of a rule as parts, without a layout."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_SYMBOLS = 40  # that `explain` and editors list
 
 
 class Section(NamedTuple):
-    """A part of what is said of a rule: one of prose, code and lists.
+    """A part of an explanation: one of prose, code and lists.
 
-    names: what is looked for, as code; lines: sentences; file: what `code` is called where it is not Python.
-    example: `code` is what the rule is shown by.
+    names: the names that the rule finds, as code; lines: sentences; file: what `code` is called where it is
+    not Python. example: `code` is what the rule is shown by.
     """
 
     title: str
@@ -43,7 +43,7 @@ def about(rule: Rule) -> list[str]:
 
 
 def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -> list[Section]:
-    """All that is said of a rule below its summary, whatever shows it. most: of the names that it finds."""
+    """The explanation of a rule below its summary, for every output. most: of the names that it finds."""
     found = [
         Section("Why", rule.why),
         Section("What it finds", names=_symbols(rule, most), lines=_conditions(rule)),
@@ -79,7 +79,7 @@ def suppression(rule: Rule) -> str:
 
 
 def examples_of(rule: Rule) -> Sequence[Example]:
-    """The examples of a rule. Raises CatalogueError if its file is gone."""
+    """The examples of a rule. Raises CatalogueError if its file was removed."""
     from torchmigrate.catalogue import store
     from torchmigrate.catalogue.builtin import EXAMPLES
     from torchmigrate.catalogue.examples import FIX, REPORT_ONLY, Example

@@ -11,10 +11,10 @@ from torchmigrate.source.text import Source
 
 
 class Fingerprints:
-    """The fingerprints of one report, each of which is given once.
+    """The fingerprints of one report; no two are equal.
 
     They are made of the path, the rule and the code in the line, white space aside; where that occurs again,
-    of how often it occurred before. Findings are to be asked for in order of place.
+    of how often it occurred before. Ask for the findings in order of place.
     """
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
 from torchmigrate.report.reasons import reason_of, sentence
-from torchmigrate.report.replacement import Place, Replacements
+from torchmigrate.report.replacement import ReplacedPlace, Replacements
 from torchmigrate.report.style import WIDTH, Style
 from torchmigrate.report.summary import plural
 
@@ -25,7 +25,7 @@ _CUT = "…"
 
 
 class _Block(Struct, frozen=True):
-    """What is said of one finding. once: more that is said the first time only, by what it is about."""
+    """The text of one finding. once: parts that are printed the first time only, by their subject."""
 
     text: str
     key: tuple[str, str] | None = None
@@ -35,7 +35,7 @@ class _Block(Struct, frozen=True):
 class FullReporter:
     """A header line, an excerpt with a caret range, what the fix does, and what to do by hand.
 
-    What a rule says to do by hand is said once in a run.
+    The advice of a rule is printed once in a run.
     whole: all that a fix changes is shown, and not only what is near.
     """
 
@@ -128,9 +128,9 @@ class FullReporter:
         yield bar
 
     def _replacement(
-        self, places: Sequence[Place], more: int, gutter: int, cell: int | None
+        self, places: Sequence[ReplacedPlace], more: int, gutter: int, cell: int | None
     ) -> Iterator[str]:
-        """What a fix removes and adds. cell: that of the finding."""
+        """What a fix removes and adds. cell: the cell of the finding."""
         style = self.style
         bar = style.gutter(f"{'':{gutter}} |")
         dots = style.gutter(f"{'':{gutter}} {_CUT}")
@@ -185,7 +185,8 @@ def fix_advice(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def by_hand_of(finding: Finding) -> tuple[str | None, str | None]:
-    """Why there is no better fix here, and what the rule says to do by hand; nothing beside a safe fix."""
+    """Why there is no better fix here, and what the rule says to do by hand; nothing if there is a safe
+    fix."""
     if finding.fix is not None and finding.fix.applicability is Applicability.SAFE:
         return None, None
     return sentence(finding.blocked_by), finding.help

@@ -51,7 +51,7 @@ class GithubReporter:
             "line": row,
             "title": f"torchmigrate ({problem.kind.value})",
         }
-        if problem.cell is not None:  # whose lines are no lines of the file
+        if problem.cell is not None:  # whose lines are not lines of the file
             del places["line"]
             shown = f"{shown}:cell {problem.cell}"
         message = f"{shown}:{row}: {problem.kind.value} {printable(problem.reason)}"

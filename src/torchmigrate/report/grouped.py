@@ -14,7 +14,7 @@ from torchmigrate.report.reasons import message_of
 from torchmigrate.report.style import Style
 
 
-class _Group(Struct, frozen=True):
+class _FileGroup(Struct, frozen=True):
     """Lines about a file: where, and what."""
 
     shown: str
@@ -27,8 +27,8 @@ class GroupedReporter:
     def __init__(self, style: Style) -> None:
         self.style = style
 
-    def piece(self, file: FileFindings) -> _Group:
-        return _Group(file.shown, [self._line(file, finding) for finding in file.findings])
+    def piece(self, file: FileFindings) -> _FileGroup:
+        return _FileGroup(file.shown, [self._line(file, finding) for finding in file.findings])
 
     def _line(self, file: FileFindings, finding: Finding) -> tuple[str, str]:
         cell, row, column = file.source.place(finding.start)
@@ -43,7 +43,7 @@ class GroupedReporter:
     def problem(self, problem: Problem, shown: str) -> None:
         """Nothing: stderr says it."""
 
-    def whole(self, pieces: Sequence[_Group]) -> str:
+    def whole(self, pieces: Sequence[_FileGroup]) -> str:
         text = ""
         for shown, groups in groupby(pieces, key=lambda piece: piece.shown):
             lines = [line for group in groups for line in group.lines]

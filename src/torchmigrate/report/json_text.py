@@ -17,7 +17,7 @@ def json_text(value: object, *, indent: int | None = 2) -> str:
 def strict_json_text(value: object) -> str:
     """The same without halves of surrogate pairs, which many readers refuse: they are written as escapes.
 
-    Such a half is a byte of a file name that is no text, or an escape in the code of a notebook.
+    Such a half is a byte of a file name that is not text, or an escape in the code of a notebook.
     """
     text = json_text(value)
     return json_text(_without_halves(value)) if "\\ud" in text else text

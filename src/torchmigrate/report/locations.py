@@ -64,7 +64,7 @@ def replacements(source: Source, edits: tuple[Edit, ...]) -> list[Replacement]:
     """What the edits of a fix do to the file, in order of place.
 
     None where the lines of the file are not those of the code: in a notebook, and where several lines of an
-    example change, each of which may have a prompt or an indent before it.
+    example change, which may each have a prompt or an indent before them.
     """
     made = []
     for edit in in_order(edits):

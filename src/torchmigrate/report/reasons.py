@@ -47,7 +47,7 @@ def message_of(finding: Finding) -> str:
 
 
 def help_of(finding: Finding) -> str | None:
-    """Why there is no better fix, and what to do by hand; None where nothing is to be said."""
+    """Why there is no better fix, and what to do by hand; None if there is no text."""
     return "; ".join(text for text in (sentence(finding.blocked_by), finding.help) if text) or None
 
 
@@ -95,7 +95,7 @@ def said_of(finding: Finding, source: Source) -> Finding:
 
 
 def _texts_of(finding: Finding) -> Iterator[str]:
-    """All that is said of a finding."""
+    """The texts of a finding."""
     yield from (finding.code, finding.name, finding.message)
     yield from filter(None, (finding.help, finding.url, finding.symbol))
     reasons = [*finding.blocked_by, *filter(None, [finding.lacking])]

@@ -34,7 +34,7 @@ class Line(Struct, frozen=True):
     at: int = 0
 
 
-class Place(NamedTuple):
+class ReplacedPlace(NamedTuple):
     """A place that a fix changes. cell: of a notebook. cut: lines were left out."""
 
     cell: int | None
@@ -55,10 +55,10 @@ class Replacements:
         self._most_characters = sys.maxsize if whole else _MOST_CHARACTERS
         self._groups: dict[int, tuple[Sequence[Edit], list[list[Edit]]]] = {}
         self._grown: dict[int, list[int]] = {}  # lines, by the groups before
-        self._places: dict[tuple[int, int], Place | None] = {}
+        self._places: dict[tuple[int, int], ReplacedPlace | None] = {}
         self._shown: set[tuple[int, int]] = set()
 
-    def of(self, fix: Fix, offset: int) -> tuple[list[Place], int]:
+    def of(self, fix: Fix, offset: int) -> tuple[list[ReplacedPlace], int]:
         """The places of a fix that are nearest to a finding, and how many others there are.
 
         What was shown before is only shown again where the finding is.
@@ -101,7 +101,7 @@ class Replacements:
     def _last_row(self, row: int) -> int:
         return self.source.rows_around(row)[1]
 
-    def _place(self, edits: Sequence[Edit], groups: list[list[Edit]], number: int) -> Place | None:
+    def _place(self, edits: Sequence[Edit], groups: list[list[Edit]], number: int) -> ReplacedPlace | None:
         key = id(edits), number
         if key not in self._places:
             self._places[key] = self._made(groups[number], self._growth(edits, groups, number))
@@ -122,7 +122,7 @@ class Replacements:
         first = bisect_left(groups, offset, key=lambda group: group[0].start)
         return grown[number] - grown[first]
 
-    def _made(self, edits: list[Edit], growth: int) -> Place | None:
+    def _made(self, edits: list[Edit], growth: int) -> ReplacedPlace | None:
         source = self.source
         first = source.position(edits[0].start)[0]
         last = source.position(edits[-1].end)[0]
@@ -168,7 +168,7 @@ class Replacements:
             cut = cut or len(old) > most or len(fresh) > most
             at, ahead = i2, j2 - i2
         kept(at, min(at + 1, len(old_lines)), ahead)
-        return Place(source.place(edits[0].start).cell, lines, cut)
+        return ReplacedPlace(source.place(edits[0].start).cell, lines, cut)
 
     def _row(self, row: int) -> str:
         """A row as it is in the file, with its newline."""

@@ -1,4 +1,4 @@
-"""What is said of a rule, whatever symbol of it was found."""
+"""The texts of a rule, for all of its symbols."""
 
 from __future__ import annotations
 

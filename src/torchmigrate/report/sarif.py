@@ -111,7 +111,7 @@ class SarifReporter:
 
 
 def _rule(code: str, rule: Rule | None, severity: Severity) -> dict[str, object]:
-    """What is said of a rule. severity: the worst of its results."""
+    """The entry of a rule. severity: the worst of its results."""
     level = {"defaultConfiguration": {"level": _LEVEL[severity]}}
     properties: dict[str, object] = {"problem.severity": _PROBLEM[severity]}
     if rule is None:
@@ -140,7 +140,7 @@ def _rule(code: str, rule: Rule | None, severity: Severity) -> dict[str, object]
 def _fixes(
     file: FileFindings, fix: Fix | None, finding: Finding, shared: SharedEdits
 ) -> Iterator[dict[str, object]]:
-    """The fix and the one that may take its place, as far as they may be applied at all."""
+    """The fix and the alternative fix, as far as they may be applied at all."""
     if fix is None:
         return
     made = [] if shared.elsewhere(fix, finding) else replacements(file.source, fix.edits)

@@ -1,4 +1,4 @@
-"""Fixes that many findings share, each of which would have all their edits."""
+"""Fixes that many findings share: without this, every finding would repeat all edits."""
 
 from __future__ import annotations
 

@@ -11,22 +11,22 @@ from torchmigrate.findings import Severity
 from torchmigrate.printing import printable as printable  # one import for those that do both
 from torchmigrate.printing import terminal_text as terminal_text
 
-WIDTH = 110  # columns of text, beside line numbers, where nothing says how wide the paper is
+WIDTH = 110  # columns of text, without line numbers, if the width of the output is unknown
 _NARROWEST = 40
 _MARGIN = 9  # columns for line numbers and what is around them
 
 
 class Style(Struct, frozen=True):
-    """Puts colours into text, or does not.
+    """Adds colors to text, or does not.
 
-    width: columns of text, beside line numbers.
+    width: columns of text, without line numbers.
     """
 
-    colour: bool = False
+    color: bool = False
     width: int = WIDTH
 
     def _in(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+        return f"\x1b[{code}m{text}\x1b[0m" if self.color and text else text
 
     def bold(self, text: str) -> str:
         return self._in("1", text)
@@ -52,8 +52,8 @@ class Style(Struct, frozen=True):
         )
 
 
-def wants_colour(choice: str, stream: TextIO) -> bool:
-    """Whether to colour what goes to a stream. choice: "auto", "always" or "never"."""
+def wants_color(choice: str, stream: TextIO) -> bool:
+    """Whether to color the output to a stream. choice: "auto", "always" or "never"."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):

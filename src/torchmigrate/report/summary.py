@@ -25,7 +25,7 @@ def summary(tally: Tally) -> str:
 
 
 def baseline_lines(tally: Tally) -> list[str]:
-    """What a baseline did: "The baseline hides 12 findings."; and whether it is to be pruned."""
+    """What a baseline did: "The baseline hides 12 findings."; and whether it should be pruned."""
     lines = []
     if tally.hidden:
         lines.append(f"The baseline hides {plural(tally.hidden, 'finding')}.")
@@ -130,9 +130,9 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def held_line(tally: Tally) -> str:
-    """How many fixes a newer minimum would make safe; empty where that is none.
+    """How many fixes a newer minimum would make safe; empty if there is none.
 
-    Where a few of them need a much newer one than most, both are said.
+    If a few of them need a much newer one than most, it names both.
     """
     releases = sorted(tally.held)
     if not releases:

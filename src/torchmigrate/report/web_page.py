@@ -28,7 +28,7 @@ def web_page(
         style, script: what the template writes as `style` and `script`; `style_hash` and `script_hash` are
             what the page's own policy calls them.
         filters: of the template, by name; `code` is always there.
-        finalize: what becomes of each value before it is written.
+        finalize: converts each value before it is written.
         values: what else the template knows by name.
     """
     environment = Environment(

@@ -266,7 +266,7 @@ def create_atomic(path: Path, data: bytes) -> None:
                 temporary.chmod(0o666 & ~mask)
                 try:
                     path.hardlink_to(temporary)  # which fails where there is one, as a rename does not
-                except OSError:  # there is one, or the file system has no such links
+                except OSError:  # there is one, or the file system has no hard links
                     if os.path.lexists(path):
                         raise
                     temporary.replace(path)
@@ -308,7 +308,7 @@ def _write(target: Path, data: bytes, old: bytes | None) -> None:
             if old is not None and target.read_bytes() != old:
                 raise SourceError(_CHANGED)
             temporary.replace(target)
-    except BaseException:  # an interrupt too must not leave the temporary file behind
+    except BaseException:  # an interrupt too must not leave the temporary file
         with suppress(OSError):
             temporary.unlink()
         raise

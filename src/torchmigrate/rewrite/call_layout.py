@@ -214,7 +214,7 @@ def _without_repetition(layout: CallLayout, wanted: Sequence[NewArgument]) -> li
 def _keywords_in_order(layout: CallLayout, wanted: list[NewArgument]) -> list[NewArgument]:
     """The arguments with those that are keywords on both sides in the order of the source.
 
-    The others stay where the template has them: new ones behind the argument that they follow there.
+    The others stay where the template has them: new ones after the argument that they follow there.
     """
     movable = [
         number
@@ -315,7 +315,7 @@ def _fill(layout: CallLayout, index: int, item: NewArgument, alone: bool) -> lis
 
 
 def _has_comment(layout: CallLayout, index: int) -> bool:
-    """Whether a comment stands behind an argument or on the lines above it."""
+    """Whether a comment stands after an argument or on the lines above it."""
     above = _NEWLINE.split(layout.between(index), maxsplit=1)[1:]
     return "#" in "".join(above) or _COMMENT_AFTER.match(layout.text, layout.slots[index].end) is not None
 

@@ -65,7 +65,7 @@ class CallEditor:
         self._new[self._index(argument)].keyword = keyword
 
     def add(self, value: Code, keyword: str | None = None) -> None:
-        """Add an argument: by keyword at the end, but before `**options`; else behind the positional ones."""
+        """Add an argument: by keyword at the end, but before `**options`; else after the positional ones."""
         at = len(self._new)
         for index, item in enumerate(self._new):
             if item.star == "**" or (keyword is None and item.keyword is not None):
@@ -78,7 +78,7 @@ class CallEditor:
         self._new.insert(0, _Argument(None, None, "", value))
 
     def add_behind(self, argument: Given, value: Code) -> None:
-        """Put a positional argument behind another that stays, on the same line."""
+        """Put a positional argument after another that stays, on the same line."""
         self._behind.append((argument, value))
 
     def call_instead(self, callee: Code) -> None:
@@ -168,7 +168,7 @@ def packed_call(source: Source, call: ast.Call, function: Code, leading: int) ->
 
     Args:
         leading: how many of the first arguments stay out of the tuple; several get one of their own. They
-            are given by position, and what is given by keyword stands behind all others.
+            are given by position, and what is given by keyword stands after all others.
 
     None where LibCST does not see the call as Python does.
     """

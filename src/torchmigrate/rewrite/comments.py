@@ -47,7 +47,7 @@ def without_silent_losses(fix: Fix, text: str) -> Fix:
 
 
 def comment_added(source: Source, row: int, comment: str) -> Edit:
-    """Add a comment at the end of a line, behind another one that may be there."""
+    """Add a comment at the end of a line, after another one that may be there."""
     place = source.line_start(row) + len(source.line_text(row).rstrip(" \t\f"))
     return Edit(place, place, f"  {comment}")
 

@@ -1,4 +1,4 @@
-"""What is known of one text of a file: worked out when it is first asked for, and shared by all rules."""
+"""What is known of one text of a file: computed when it is first needed, and shared by all rules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FileContext:
         project: what other files do with the names of this one; None: there are no other files.
         exists: whether the target has a name, None if unknown.
         hides: whether a rule (code and name) is suppressed at an offset.
-        given: what names are that the file has from others (`said_elsewhere`); None: they were not looked up.
+        given: what names are that the file has from others (`values_from_imports`); None: not looked up.
         seen: what was seen while the text ran.
         like: another one of the same text, which stays open: what every name means is taken from it.
     """
@@ -73,7 +73,7 @@ class FileContext:
         self.given = given
         self.failures = Failures(source, path)
         self.hits: Sequence[RuleMatch] = ()  # the uses that rules are about, of all rules
-        self.halved: Collection[str] = ()  # the `together` words of rules with suppressed findings
+        self.partly_suppressed: Collection[str] = ()  # the `together` words of rules with suppressed findings
         self._made: dict[Hashable, object] = {}
         self._like = like
         self._seen = seen
@@ -96,7 +96,7 @@ class FileContext:
         roots = LIBRARY_ROOTS - own_packages(self.path)
         return resolve(self.tree, self.source, roots=roots, given=self.given, seen=self._seen)
 
-    def said_elsewhere(self, *, promising: bool = False) -> dict[str, Value]:
+    def values_from_imports(self, *, promising: bool = False) -> dict[str, Value]:
         """What other files say of the names in the tests of this one, of versions and of what there is.
 
         Few files have such, so that what every name means is first worked out without. promising: only where
@@ -132,7 +132,7 @@ class FileContext:
 
     @cached_property
     def fixes(self) -> FixMaker:
-        """What makes findings and fixes; asked for when the hits are known."""
+        """What makes findings and fixes; created when the hits are known."""
         from torchmigrate.rewrite.fix_maker import FixMaker
 
         return FixMaker(self)
@@ -195,7 +195,7 @@ class FileContext:
         )
 
     def runs_elsewhere(self, guards: Guards) -> bool:
-        """Whether guards say that a place does not run at the target; hits have been asked already."""
+        """Whether guards say that a place does not run at the target; hits were checked already."""
         return is_handled(guards, target=self.target, old=(), new=(), exists=self.exists)
 
     # ---- the project ---------------------------------------------------------------------------------

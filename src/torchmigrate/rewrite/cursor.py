@@ -26,7 +26,7 @@ class Cursor:
         self._printer = cst.Module([], default_newline=newline[0] if newline else "\n")
 
     def skip(self, *parts: cst.CSTNode | str) -> int:
-        """The offset behind some nodes. Raises CannotFix if LibCST prints something else."""
+        """The offset after some nodes. Raises CannotFix if LibCST prints something else."""
         for part in parts:
             code = part if isinstance(part, str) else self._printer.code_for_node(part)
             if not self.text.startswith(code, self.position):

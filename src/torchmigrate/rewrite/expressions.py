@@ -96,7 +96,7 @@ class ExpressionEdits:
         from torchmigrate.rewrite.filling import filled_in  # with LibCST
 
         new = self._made[own]
-        assert isinstance(new, Code), "only asked for that"
+        assert isinstance(new, Code), "only called for that"
         return filled_in(new, _Rewritten(self, own))
 
     def _text_at(self, span: Span) -> str:

@@ -241,7 +241,7 @@ class FixMaker:
                 continue
             fixes = {id(item.fix): item.fix for item in mine if item.fix is not None}
             done: dict[int, Fix] = {}
-            if name not in self.file.halved and all(item.fix is not None for item in mine):
+            if name not in self.file.partly_suppressed and all(item.fix is not None for item in mine):
                 done = joined_fixes(fixes)
             # What keeps one of them from being made keeps all.
             why = tuple(
@@ -389,7 +389,7 @@ class FixMaker:
         )
 
     def _rewritten(self, hit: RuleMatch) -> _Rewritten | None:
-        """`_rewrite` with the new name as it is written there; asked for more than once."""
+        """`_rewrite` with the new name as it is written there; called more than once."""
         known = self._made.get(id(hit))
         if known is None:
             known = self._made[id(hit)] = hit, self._rewrite(hit, None, "")
@@ -527,7 +527,7 @@ class FixMaker:
                 move.users = [hit for hit in users if self.may_fix(hit)]
                 return move
         for hit in users:
-            # Where `_new_name` has asked, the spelling changes nothing of what is wanted here.
+            # After a call of `_new_name`, the spelling does not matter here.
             made = self._rewritten(hit) if plain is None else self._rewrite(hit, *move.target(hit, ""))
             if made is None or made[4] != move.target(hit, "")[0]:
                 return None
@@ -614,7 +614,7 @@ class FixMaker:
         if binding.kind is BindingKind.IMPORT and not self.moves.is_module(new):
             return False
         if binding.exported and not self.moves.leads_on(old, new, 0):
-            return False  # for others, who may want anything
+            return False  # for other files, which may use anything
         for use in self._by_origin.get(binding.id, ()):
             attributes = use.attribute_path.count(".") + 1 if use.attribute_path else 0
             for name in use.candidates:

@@ -53,7 +53,7 @@ def are_other_objects(old: str, new: str | None, version: Callable[[str], tuple[
         return False
     entry = surface.entry(old, version(library))
     if entry is None or entry.gone or entry.kind not in (EntryKind.FUNCTION, EntryKind.CLASS):
-        return False  # gone, so that comparing with it fails; or a constant
+        return False  # removed, so that comparing with it fails; or a constant
     if new is None or new.partition(".")[0] != library:
         return True
     defined = surface.definition(old, version(library))

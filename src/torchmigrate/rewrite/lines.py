@@ -51,7 +51,7 @@ def end_of(source: SourceText, node: ast.stmt | ast.alias) -> int:
 def line_start(text: str, offset: int) -> int:
     """Offset of the first character of the physical line that holds `offset`.
 
-    That is behind a form feed in its white space: indentation is counted from there.
+    That is after a form feed in its white space: indentation is counted from there.
     """
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     return behind_form_feed(text, start, offset)
@@ -201,8 +201,8 @@ def remove_statements(
 ) -> tuple[Edit, ...]:
     """Remove simple statements of one block; one of them becomes `pass` where a suite would be empty.
 
-    Blank lines behind those at the beginning of a suite, or of the file, go with them; of those before and
-    behind others the longer gap stays.
+    Blank lines after those at the beginning of a suite, or of the file, go with them; of those before and
+    after others the longer gap stays.
 
     Args:
         module: whether `block` is the body of the module, which may be empty.
@@ -246,7 +246,7 @@ def remove_statements(
 def without_gap(text: str, least: int, start: int, after: int) -> tuple[int, int]:
     """From where to where lines go with the shorter one of the gaps around them.
 
-    Behind the header of a block, and at the beginning and the end of a file, no gap stays.
+    After the header of a block, and at the beginning and the end of a file, no gap stays.
 
     Args:
         least: where the gap before them may begin.
@@ -276,7 +276,7 @@ def _height(text: str, start: int, end: int) -> int:
 def move_to_end(
     source: SourceText, block: Sequence[ast.stmt], statement: ast.stmt, changes: Sequence[Edit] = ()
 ) -> tuple[Edit, Edit] | None:
-    """Move the line of a simple statement behind all others of its block.
+    """Move the line of a simple statement after all others of its block.
 
     None where it is there, or lines are shared with other statements, or do not end as usual.
 

@@ -1,4 +1,4 @@
-"""Edits of single expressions: replaced, renamed, with something else around or behind them."""
+"""Edits of single expressions: replaced, renamed, with something else around or after them."""
 
 from __future__ import annotations
 
@@ -167,6 +167,6 @@ def keyed_comprehension(
 
 
 def opens_behind_function(source: Source, call: ast.Call) -> bool:
-    """Whether a call has its parenthesis right behind its function, which has none around it."""
+    """Whether a call has its parenthesis right after its function, which has none around it."""
     start, end = source.span(call.func)
     return source.span(call)[0] == start and source.text[end : end + 1] == "("

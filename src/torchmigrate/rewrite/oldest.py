@@ -14,8 +14,8 @@ from torchmigrate.versions.releases import RELEASES, Version, companion, parse_v
 def range_at(use: Use, name: str, versions: VersionRange) -> VersionRange:
     """The range in which what replaces a use has to work.
 
-    Under `if torch.__version__ >= "1.6"` it begins with that release, and in a `try` that goes on without
-    what it imports, with the first one that has it: who tests for a release supports it.
+    Under `if torch.__version__ >= "1.6"` it begins with that release, and in a `try` that continues without
+    what it imports, with the first one that has it: code that tests for a release supports it.
 
     Args:
         name: the qualified name that is used.

@@ -32,7 +32,7 @@ class NewParameter(Struct, frozen=True):
 def parameters_added(
     source: Source, function: _Function, behind: ast.arg, new: Iterable[NewParameter]
 ) -> list[Edit] | None:
-    """More parameters behind one that is there, in the style of the others.
+    """More parameters after one that is there, in the style of the others.
 
     None where LibCST does not see the function as Python does.
     """
@@ -57,7 +57,7 @@ def _code_of(item: NewParameter, source: Source) -> str:
 
 
 def parameter_added(source: Source, function: _Function, name: str) -> list[Edit] | None:
-    """One more parameter behind all but `**options`, by keyword alone where others have defaults.
+    """One more parameter after all but `**options`, by keyword alone where others have defaults.
 
     None where LibCST does not see the function as Python does.
     """

@@ -1,4 +1,4 @@
-"""Where the parentheses are that `ast` does not tell of: around expressions, and behind what is called."""
+"""Where the parentheses are that `ast` does not tell of: around expressions, and after what is called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CLOSERS = pattern(rf"(?:{GAP}\))*")
 
 
 def behind_closers(offset: int, stop: int, text: str) -> int:
-    """Behind all parentheses that close between an offset and `stop`, before anything else comes."""
+    """After all parentheses that close between an offset and `stop`, before anything else comes."""
     found = _CLOSERS.match(text, offset, stop)
     return found.end() if found else offset
 
@@ -21,7 +21,7 @@ def with_parentheses(start: int, end: int, since: int, text: str) -> tuple[int, 
 
     Args:
         start, end: of an expression.
-        since: an offset before all of them, behind which no strings are.
+        since: an offset before all of them, after which no strings are.
         text: of the file.
     """
     opened: list[int] = []

@@ -1,4 +1,4 @@
-"""Where a new line can stand: common blocks, and the text position behind a statement."""
+"""Where a new line can stand: common blocks, and the text position after a statement."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def runs_one_of(block: Sequence[ast.stmt], wanted: Collection[int]) -> bool:
 
 
 class Line(Struct, frozen=True):
-    """Where a new line is put: an offset, its indentation, and the newlines before and behind it."""
+    """Where a new line is put: an offset, its indentation, and the newlines before and after it."""
 
     source: Source
     offset: int
@@ -62,7 +62,7 @@ class Line(Struct, frozen=True):
 
 
 def line_behind(spot: Spot, source: Source) -> Line | None:
-    """The place of a new line behind a statement; None where it does not have its lines to itself."""
+    """The place of a new line after a statement; None where it does not have its lines to itself."""
     block, statement = spot.block, spot.statement
     start = start_of(source, statement)
     indent = source.text[line_start(source.text, start) : start]

@@ -22,7 +22,7 @@ def values_returned(
     first: bool = False,
     unpacked: bool = False,
 ) -> list[Edit] | None:
-    """More values behind what a statement returns, or before it.
+    """More values after what a statement returns, or before it.
 
     Args:
         codes: the new values.

@@ -113,7 +113,7 @@ class Rewriting:
         self._merged: list[_Merged] = []
         self._done: set[int] = set()
         # Changes of indentation by the start of the line: how much of it stays in front, how many characters
-        # go behind that, and what comes in their place. A block may be indented by tabs, and what is in it by
+        # go after that, and what comes in their place. A block may be indented by tabs, and what is in it by
         # spaces, so that it matters where.
         self._moved: dict[int, list[tuple[int, int, str]]] = {}
 
@@ -141,7 +141,7 @@ class Rewriting:
         """The offset of the line of a statement.
 
         Args:
-            ended: whether a semicolon may stand behind it.
+            ended: whether a semicolon may stand after it.
 
         Raises:
             Crowded: other code is on its lines.
@@ -159,7 +159,7 @@ class Rewriting:
         return found[0] if found else ""
 
     def after(self, statement: ast.stmt) -> int:
-        """The offset of the line behind a statement."""
+        """The offset of the line after a statement."""
         found = _NEXT_LINE.match(self.text, end_of(self.source, statement))
         return found.end() if found else len(self.text)
 
@@ -224,7 +224,7 @@ class Rewriting:
         self._expressions.put_text(*((one[1], other[1]) if last else (one[0], other[0])), "")
 
     def drop_header(self, statement: ast.With | ast.AsyncWith) -> None:
-        """Leave what stands behind the header of a `with`, on its line."""
+        """Leave what stands after the header of a `with`, on its line."""
         self.first_line(statement)
         self._expressions.put_text(
             start_of(self.source, statement), start_of(self.source, statement.body[0]), ""
@@ -259,7 +259,7 @@ class Rewriting:
         self._insert(line, decorator, line, frame="@{}")
 
     def add_behind(self, statement: ast.stmt, code: Code) -> None:
-        """A statement on a line of its own behind another."""
+        """A statement on a line of its own after another."""
         self._insert(self.after(statement), code, self.first_line(statement))
 
     def wrap(self, statements: Sequence[ast.stmt], manager: Code) -> None:
@@ -297,7 +297,7 @@ class Rewriting:
     def replace_statement(self, statement: ast.stmt, new: Sequence[NewStatement]) -> None:
         """Several statements in the place of a simple one, which is alone on its lines and has a block's.
 
-        The comment behind it stays behind the last of them, or behind the first if the last is a function.
+        The comment after it stays after the last of them, or after the first if the last is a function.
         A function has blank lines around it: two on each side in a module, one elsewhere.
         """
         start, end = self.source.span(statement)
@@ -528,7 +528,7 @@ class Rewriting:
         return line
 
     def _body_start(self, begin: int, first: int) -> int:
-        """Where the comments and blank lines above `first` begin, behind the header at `begin`."""
+        """Where the comments and blank lines above `first` begin, after the header at `begin`."""
         while True:
             above = line_start(self.text, first - 1 - (self.text[first - 2 : first] == "\r\n"))
             if above <= begin or self.text[above:first].strip()[:1] not in ("", "#"):
@@ -536,7 +536,7 @@ class Rewriting:
             first = above
 
     def _body_end(self, last: ast.stmt, indent: int) -> int:
-        """Behind the last line of a block, and the comments below that have its indentation, or more."""
+        """After the last line of a block, and the comments below that have its indentation, or more."""
         end = here = self.after(last)
         while (line := _NEXT_LINE.match(self.text, here)) is not None and line[0]:
             code, here = line[0].strip(), line.end()
@@ -547,7 +547,7 @@ class Rewriting:
         return end
 
     def _comment_start(self, begin: int, first: int) -> int:
-        """Where the comment lines directly above `first` begin, behind the header at `begin`."""
+        """Where the comment lines directly above `first` begin, after the header at `begin`."""
         lines = self._comment_lines(begin, first)
         return lines[0] if lines else first
 
@@ -576,7 +576,7 @@ class Rewriting:
 
 
 class Lines:
-    """What only the tokens of a file tell, and how it is indented; worked out when it is first asked for."""
+    """What only the tokens of a file tell, and how it is indented; computed when it is first needed."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
@@ -644,7 +644,7 @@ def _joined(edits: Sequence[Edit]) -> list[Edit]:
 
 
 def removed(rewriting: Rewriting, statements: Iterable[ast.stmt]) -> list[Edit]:
-    """Statements taken away with their lines; comments behind them stay, on lines of their own.
+    """Statements taken away with their lines; comments after them stay, on lines of their own.
 
     Args:
         rewriting: a new editor of the file.

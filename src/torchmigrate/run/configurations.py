@@ -32,14 +32,14 @@ Note = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Tell nobody."""
+    """Ignore a message."""
 
 
 class Scope(NamedTuple):
     """What holds for files that have the same configuration, and require the same.
 
-    source: the file in which the project states the minimum of `settings`, where nobody else gave one.
-    rules: a digest of the project's own rules; empty: it has none.
+    source: the file in which the project states the minimum of `settings`, if neither the user nor a
+    configuration gave one. rules: a digest of the project's own rules; empty: it has none.
     layers: what the settings were made of, the command line last.
     """
 
@@ -52,7 +52,7 @@ class Scope(NamedTuple):
 
 
 class Configurations:
-    """The configurations of a run, each of which is read once; can be sent to another process.
+    """The configurations of a run, each read once; can be sent to another process.
 
     As in ruff, the nearest configuration at or above a file holds for it alone: two of them are not put
     together, unless one says `extend`.
@@ -66,7 +66,7 @@ class Configurations:
         start: what patterns are relative to for files without a configuration that are in no repository.
         top: what is above it does not count; None: there is no such directory.
         guessing: rules that only guess whether a place is affected are looked for like others.
-        note: is told what was read.
+        note: receives what was read.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Configurations:
         return self._bare[root]
 
     def _scope(self, layers: Sequence[Layer], root: Path, origin: str) -> Scope:
-        """Layers with the command line. origin: what to say that this is; empty: it was said before."""
+        """Layers with the command line. origin: what to say that this is; empty: it was reported before."""
         if origin:
             self.note(f"configuration: {origin}")
         if self._own is None:
@@ -166,7 +166,7 @@ class Configurations:
         every = (*layers, self.command_line)
         settings = combine(every, rules, root=root, fix=self.fix)
         settings = replace(settings, detect=self.detect, evidence=settings.evidence and not self.isolated)
-        of_each = self.detect and settings.minimum is None  # said when the files are known
+        of_each = self.detect and settings.minimum is None  # reported when the files are known
         minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
         if origin:
             self.note(f"target: torch {settings.target}{minimum}")
@@ -196,7 +196,7 @@ def digest_of_rules(layers: Sequence[Layer]) -> str:
 
     state = blake2b(digest_size=16)
     for layer in layers:
-        # What is wrong with one is said by who loads it.
+        # Errors in one are reported when it is loaded.
         with suppress(CatalogueError, UnreadableError):
             for path in user_rule_files(layer.rules, layer.project):
                 state.update(os.fsencode(path) + b"\0")

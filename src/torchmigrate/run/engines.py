@@ -152,7 +152,7 @@ def scopes_of(
             scope = made[key]
         found[path] = scope
     for (required, target), count in sorted(counts.items(), key=lambda item: str(item[0][0].path or "")):
-        console.detail(_told(required, count, target))
+        console.detail(_minimum_note(required, count, target))
     return found, problems
 
 
@@ -193,7 +193,7 @@ def _with(scope: Scope, required: Required, target: Version) -> Scope:
     return scope if settings is scope.settings else scope._replace(settings=settings)
 
 
-def _told(required: Required, count: int, target: Version) -> str:
+def _minimum_note(required: Required, count: int, target: Version) -> str:
     """Which minimum holds for how many files."""
     from torchmigrate.versions.releases import show_version
 

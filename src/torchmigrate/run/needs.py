@@ -32,7 +32,7 @@ class NeedsNewer:
     nothing is missing. Where the minimum is not known, that begins with a very old one.
 
     Args:
-        engine: that of the files, of which the settings and rules are taken.
+        engine: the engine of the files; its settings and rules are used.
     """
 
     def __init__(self, engine: Engine) -> None:

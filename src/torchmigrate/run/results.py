@@ -29,7 +29,7 @@ def texts_in(result: FileResult, source: Source) -> list[tuple[Source, list[Find
 
 
 class Results:
-    """The results of all files under some paths, in order; `problems` grow while they are asked for.
+    """The results of all files under some paths, in order; `problems` grow during the iteration.
 
     Raises ConfigError where a configuration cannot be used.
     """

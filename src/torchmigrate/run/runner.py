@@ -129,7 +129,7 @@ def _describe(error: BaseException) -> str:
 def _little_collection() -> Iterator[None]:
     """Leave what exists (modules, the catalogue) out of garbage collection, and collect seldom.
 
-    Left to itself the collector would look at the whole catalogue again and again.
+    Otherwise the collector would scan the whole catalogue repeatedly.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -197,7 +197,7 @@ def _jobs_for(sizes: dict[Path, int], limit: int) -> int:
 
 # ---- several processes ------------------------------------------------------------------------------
 #
-# Not concurrent.futures: when one of its processes dies, all that is under way is lost, and nobody knows
+# Not concurrent.futures: when one of its processes dies, all that is under way is lost, and it is unknown
 # which file it was. Here every process has a pipe of its own, so the file is known, and files that were
 # already fixed are not fixed again. `signal` and `multiprocessing`, which a run of one process does not need,
 # are imported where they are used.
@@ -214,7 +214,7 @@ def _work(pipe: Connection[Any, Any], job: FileJob, others: list[Connection[Any,
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for other in others:  # inherited by the fork; open, they would hide from their owners that we ended
         other.close()
-    with suppress(EOFError, OSError), _little_collection():  # the first process is gone: nothing to do
+    with suppress(EOFError, OSError), _little_collection():  # the first process has ended: nothing to do
         pipe.send(None)
         while True:
             chunk: list[Path] | None = pipe.recv()
@@ -254,7 +254,7 @@ class _Worker:
 
     def give(self, chunk: list[Path]) -> None:
         self.todo.extend(chunk)
-        # If it is gone, the next attempt to read from it says so.
+        # If it has ended, the next attempt to read from it fails.
         with suppress(OSError):
             self.pipe.send(chunk)
 
@@ -347,7 +347,7 @@ class _Pool:
                 self.finished.append(worker)
 
     def lost(self, worker: _Worker, context: BaseContext) -> Iterator[tuple[Path, FileResult]]:
-        """A process ended by itself: report the file it was at, do the others in a new one."""
+        """A process ended unexpectedly: report the file it was at, do the others in a new one."""
         del self.workers[worker.pipe]
         how = worker.end()
         if not worker.ready:

@@ -35,7 +35,7 @@ class TextChecker:
         self._console = Console("never", quiet=True)
 
     def scope(self, path: Path) -> tuple[Scope, list[Problem]]:
-        """What holds for a file, and what was not read to say so.
+        """The scope of a file, and problems in finding it.
 
         Raises ConfigError where its configuration cannot be used.
         """

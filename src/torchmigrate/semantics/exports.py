@@ -21,7 +21,7 @@ _WORD = pattern(r"[A-Za-z_]\w*")
 _DOCTEST = pattern(r"^[ \t]*(?:>>>|\.\.\.)[ \t](.*)", re.MULTILINE)
 
 
-def nobody(name: str, starred: bool | None) -> bool:
+def not_imported_elsewhere(name: str, starred: bool | None) -> bool:
     """What is known of a text that belongs to no project."""
     return False
 
@@ -42,7 +42,7 @@ class Exports:
         names: SemanticModel,
         *,
         is_init: bool = False,
-        elsewhere: Elsewhere = nobody,
+        elsewhere: Elsewhere = not_imported_elsewhere,
         fails: Callable[[Binding], bool] = lambda binding: False,
     ) -> None:
         self.names = names

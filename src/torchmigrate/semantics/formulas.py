@@ -43,7 +43,7 @@ class HasName(Struct, frozen=True):
     """The attribute or module `qualified` exists.
 
     `torch.load(weights_only)` is the parameter of a function, or of a class that is called; `torch.load(*)`
-    any parameter with a default behind the star, `torch.load(=)` one before it.
+    any parameter with a default after the star, `torch.load(=)` one before it.
     """
 
     qualified: str

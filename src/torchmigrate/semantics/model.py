@@ -54,7 +54,7 @@ class QualifiedName(Struct, frozen=True):
     sure: bool = True  # False: star import, attribute of self, loop-carried
     via: Via = VIA_IMPORT
     receiver: Instance | Items | None = None  # via method: the object, where the result depends on it
-    stated: bool = False  # not sure, since only an annotation says so
+    stated: bool = False  # not sure, known from an annotation only
     # The uses from which assignments took it, if all are known: `self.f = torch.ger` under an old release.
     # They tell no two names apart.
     taken: tuple[Use, ...] = ()
@@ -92,8 +92,8 @@ class Instance(Struct, frozen=True):
 
     cls: the qualified name, such as `torch.Tensor`; for a class of this file its library base, or "".
     local: that class of this file.
-    gives: what calling it gives, as a class, where the arguments that made it say so.
-    stated: not sure, since only an annotation says so: lists and arrays are passed to such parameters too.
+    gives: what calling it gives, as a class, if the arguments that made it tell. stated: not sure, known from
+    an annotation only: lists and arrays are passed to such parameters too.
     """
 
     cls: str
@@ -148,7 +148,7 @@ class Mark(Struct, frozen=True):
 class Parameters(Struct, frozen=True):
     """What lists the parameters of a library function: `inspect.signature(torch.load)`.
 
-    part: "" for all of them, "*" for those with defaults behind the star (`__kwdefaults__`), "=" for the
+    part: "" for all of them, "*" for those with defaults after the star (`__kwdefaults__`), "=" for the
     defaults of those before it (`__defaults__`).
     """
 

@@ -49,7 +49,7 @@ class Order(Struct, frozen=True):
 def actions(
     checked: Checked, uri: str, area: types.Range, only: Sequence[str] | None, stamp: list[int]
 ) -> list[types.CodeAction]:
-    """The actions for a range of a text, without their edits. only: the kinds that are asked for."""
+    """The actions for a range of a text, without their edits. only: the requested kinds."""
     made: list[types.CodeAction] = []
     if checked.source is None:
         return made

@@ -25,8 +25,8 @@ from torchmigrate.report.reasons import said_of
 from torchmigrate.run.configurations import Configurations
 from torchmigrate.run.results import texts_in
 from torchmigrate.run.texts import TextChecker
-from torchmigrate.server.documents import PYTHON, Part, Snapshot
-from torchmigrate.server.options import Options
+from torchmigrate.server.documents import PYTHON, DocumentPart, Snapshot
+from torchmigrate.server.options import ServerOptions
 from torchmigrate.server.positions import Lines
 from torchmigrate.source.text import Source, SourceError
 
@@ -37,7 +37,7 @@ class Placed(Struct, frozen=True):
     """A finding, and where it is for the client.
 
     source: the text that it is in, which may be an example within the file. said: the finding in the words
-    for this file. others: where else the same is to be decided.
+    for this file. others: the other places of the decision.
     """
 
     source: Source
@@ -51,7 +51,7 @@ class Placed(Struct, frozen=True):
 class Checked:
     """A document that was checked.
 
-    source: None where it is not for the rules. said: what to tell the user, beside the findings.
+    source: None where it is not for the rules. said: messages for the user, in addition to the findings.
     """
 
     def __init__(self, snapshot: Snapshot, codec: PositionCodec) -> None:
@@ -64,7 +64,7 @@ class Checked:
         self.said: list[str] = []
         self.made: dict[
             tuple[str, int], Source | None
-        ] = {}  # what actions make of it, as far as it was asked
+        ] = {}  # the results of actions, as far as they were requested
         self._lines: dict[str, Lines] = {}
 
     @property
@@ -73,7 +73,7 @@ class Checked:
         assert self.checker is not None, "it was checked"
         return self.checker.engine(self.snapshot.path)
 
-    def lines(self, part: Part) -> Lines:
+    def lines(self, part: DocumentPart) -> Lines:
         """The lines of one of its texts."""
         if part.uri not in self._lines:
             self._lines[part.uri] = Lines(part.text, self.codec)
@@ -106,7 +106,7 @@ class Checked:
         )
 
     def _shift(self, row: int) -> int:
-        """How many characters of the client's line are before that of the text: a byte order mark."""
+        """How many characters of the client's line are before the line of the text: a byte order mark."""
         return 1 if row == 1 and self.source is not None and self.source.bom else 0
 
     def _number(self, uri: str) -> int:
@@ -120,7 +120,7 @@ def _key(area: types.Range) -> tuple[int, int, int, int]:
 class Checker:
     """Checks documents with the same options; keeps what it learns of projects until it is made anew."""
 
-    def __init__(self, options: Options, roots: Sequence[Path]) -> None:
+    def __init__(self, options: ServerOptions, roots: Sequence[Path]) -> None:
         forget()
         self.options = options
         self.roots = list(roots)

@@ -50,7 +50,8 @@ def diagnostic_of(placed: Placed) -> types.Diagnostic:
 
 
 def _is_about_deprecated(finding: Finding) -> bool:
-    """Whether the name that was found warns at the target, or is gone there: editors strike it through."""
+    """Whether the name that was found warns at the target, or was removed there: editors strike it
+    through."""
     timeline = finding.timeline
     if timeline is None or finding.severity is Severity.INFO:
         return False

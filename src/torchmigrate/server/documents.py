@@ -104,19 +104,19 @@ class Documents(Workspace):
         """A text or a notebook as it is now; None: it is not open."""
         text = self.text_documents.get(unquote(uri))
         if text is not None:
-            part = Part(text.uri, text.version, text.source, text.language_id or "")
+            part = DocumentPart(text.uri, text.version, text.source, text.language_id or "")
             return Snapshot(uri, self._path(uri, part.language), part.language, (part,))
         notebook = self.get_notebook_document(notebook_uri=uri)
         if notebook is None:
             return None
         return Snapshot(uri, self._path(uri, ""), PYTHON, tuple(map(self._cell, notebook.cells)), True)
 
-    def _cell(self, cell: types.NotebookCell) -> Part:
+    def _cell(self, cell: types.NotebookCell) -> DocumentPart:
         text = self.text_documents.get(unquote(cell.document))
         is_code = cell.kind == types.NotebookCellKind.Code
         if text is None:  # a client that moves a cell may close it last
-            return Part(cell.document, None, "", PYTHON, is_code)
-        return Part(text.uri, text.version, text.source, text.language_id or PYTHON, is_code)
+            return DocumentPart(cell.document, None, "", PYTHON, is_code)
+        return DocumentPart(text.uri, text.version, text.source, text.language_id or PYTHON, is_code)
 
     def _path(self, uri: str, language: str) -> Path:
         """The path of a file, or the one that a text which is none would have."""
@@ -152,14 +152,14 @@ def _can_be(path: Path) -> bool:
 
 
 def _named(path: Path, language: str) -> Path:
-    """A path whose name says what kind of file it is, or that of the editor's language."""
+    """A path whose name says what kind of file it is, or the kind of the editor's language."""
     end = _LANGUAGES.get(language)
     if end is None or path.suffix in KINDS or other_kind(path) is not None:
         return path
     return path if language == PYTHON and path.exists() else path.with_name(path.name + end)
 
 
-class Part(NamedTuple):
+class DocumentPart(NamedTuple):
     """A text of the client: a file, or a cell."""
 
     uri: str
@@ -178,7 +178,7 @@ class Snapshot(Struct, frozen=True):
     uri: str
     path: Path
     language: str
-    parts: tuple[Part, ...]
+    parts: tuple[DocumentPart, ...]
     is_notebook: bool = False
 
     @property
@@ -199,7 +199,7 @@ class Snapshot(Struct, frozen=True):
 
         return Notebook.from_text(self._as_file(), self.path)
 
-    def part_of(self, cell: int | None) -> Part:
+    def part_of(self, cell: int | None) -> DocumentPart:
         """The text with a number of a cell."""
         return self.parts[cell - 1 if cell is not None and self.is_notebook else 0]
 
@@ -216,4 +216,4 @@ class Snapshot(Struct, frozen=True):
         return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-__all__ = ["PYTHON", "Document", "Documents", "OtherSource", "Part", "Snapshot"]
+__all__ = ["PYTHON", "Document", "DocumentPart", "Documents", "OtherSource", "Snapshot"]

@@ -1,4 +1,4 @@
-"""What becomes of a document, as edits for the client."""
+"""The changes to a document, as edits for the client."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lsprotocol import types
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.rewrite.apply import line_edits
 from torchmigrate.server.checks import Checked
-from torchmigrate.server.documents import Part
+from torchmigrate.server.documents import DocumentPart
 from torchmigrate.server.positions import lines_of
 from torchmigrate.source.pieces import PiecesSource
 from torchmigrate.source.text import Source, SourceError
 
-Changed = list[tuple[Part, list[types.TextEdit]]]
+Changed = list[tuple[DocumentPart, list[types.TextEdit]]]
 
 
 def with_fix(checked: Checked, source: Source, fix: Fix) -> Source:
@@ -80,7 +80,7 @@ def _file_text(source: Source) -> str:
     return source.written() if isinstance(source, PiecesSource) else source.text
 
 
-def _edits(checked: Checked, part: Part, old: str, new: str) -> list[types.TextEdit]:
+def _edits(checked: Checked, part: DocumentPart, old: str, new: str) -> list[types.TextEdit]:
     """The smallest edits, line by line. A byte order mark is a character of the part, not of the text."""
     assert checked.source is not None
     lines = checked.lines(part)

@@ -66,7 +66,7 @@ def made_server() -> Server:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        # A client that watches files will say so.
+        # A client that watches files will report it.
         if not can_watch(server.client_capabilities) and is_relevant(params.text_document.uri):
             server.everything_changed()
 
@@ -219,8 +219,8 @@ def can_resolve(params: types.InitializeParams) -> bool:
     """Whether the client asks for the edits of an action when they are wanted.
 
     lsp-mode, which calls itself "emacs", asks every server that can do that about the actions of all, and
-    cannot use several answers (`lsp--merge-results` in its release 10.0.0): beside another server, it would
-    carry out neither the actions of that one nor ours.
+    cannot use several answers (`lsp--merge-results` in its release 10.0.0): with another server running, it
+    would carry out neither the actions of that one nor ours.
     """
     if params.client_info is not None and params.client_info.name == "emacs":
         return False

@@ -45,7 +45,8 @@ def hover(checked: Checked, uri: str, position: types.Position, *, markdown: boo
 
 
 def _suppressed_at(checked: Checked, uri: str, position: types.Position) -> Iterator[tuple[str, types.Range]]:
-    """The codes that a comment of ours, or `noqa`, names at a place; all of its codes beside them."""
+    """The codes that a comment of ours, or `noqa`, names at a place; with each, the range of all codes of the
+    comment."""
     source = checked.source
     assert source is not None
     suppressions = checked.engine.hiding(source)

@@ -30,7 +30,7 @@ _OWN = ("enable", "configuration", "showSyntaxErrors")
 _LATER = Layer(option=f"{SECTION}.{{}}")
 
 
-class Options(Struct, frozen=True):
+class ServerOptions(Struct, frozen=True):
     """What holds for all documents.
 
     enable: whether anything is found. layer: comes after every configuration file, as a command line does.
@@ -43,13 +43,13 @@ class Options(Struct, frozen=True):
     show_syntax_errors: bool = True
 
 
-def read_options(given: object) -> tuple[Options, list[str]]:
+def read_options(given: object) -> tuple[ServerOptions, list[str]]:
     """The options that a client gives, and what is wrong with them: such an option counts as not given.
 
     They may be below `settings` or `torchmigrate`, as editors have it.
     """
     values = _unwrapped(given)
-    options = Options()
+    options = ServerOptions()
     wrong: list[str] = []
     table: dict[str, object] = {}
     for key, value in values.items():

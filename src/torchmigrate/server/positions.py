@@ -39,7 +39,7 @@ class Lines:
         return self._position(row, self._lines[row].rstrip("\r\n")[: max(0, column)])
 
     def offset(self, position: types.Position) -> int:
-        """The character at a position; behind the end of a line is at its end."""
+        """The character at a position; after the end of a line is at its end."""
         if position.line >= len(self._lines):
             return len(self.text)
         start, line = self._starts[position.line], self._lines[position.line].rstrip("\r\n")

@@ -12,12 +12,12 @@ from pygls.workspace import PositionCodec
 
 from torchmigrate.server.checks import Checked, Checker
 from torchmigrate.server.documents import Snapshot
-from torchmigrate.server.options import Options
+from torchmigrate.server.options import ServerOptions
 from torchmigrate.server.worker import LATER, SOON, Worker
 
 T = TypeVar("T")
 LARGE = 100_000  # characters of a document that has others wait for at most a fraction of a second
-QUIET = 0.01  # seconds without a change after which a document is checked, where nobody has asked for it
+QUIET = 0.01  # seconds without a change after which a document is checked, without a request
 
 Stamp = tuple[int, int]  # how often everything, and how often the document, has changed
 
@@ -27,9 +27,9 @@ class _Lane:
 
     def __init__(self) -> None:
         self.worker = Worker()
-        self._checker: tuple[int, Checker] | None = None  # of which age; for the thread alone
+        self._checker: tuple[int, Checker] | None = None  # its age and the checker; for the thread alone
 
-    def checker(self, age: int, options: Options, roots: Sequence[Path]) -> Checker:
+    def checker(self, age: int, options: ServerOptions, roots: Sequence[Path]) -> Checker:
         if self._checker is None or self._checker[0] != age:
             self._checker = age, Checker(options, roots)
         return self._checker[1]
@@ -47,7 +47,7 @@ class Schedule:
     def __init__(self, snapshot: Callable[[str], Snapshot | None]) -> None:
         self.snapshot = snapshot
         self._lanes = _Lane(), _Lane()  # for most documents, and for large ones, which may take long
-        self.options = Options()
+        self.options = ServerOptions()
         self.roots: Sequence[Path] = ()
         self.codec = PositionCodec()
         self._age = 0
@@ -105,7 +105,7 @@ class Schedule:
         def load() -> None:
             lane.checker(age, options, roots).warm_up()
             gc.collect()
-            gc.freeze()  # what is loaded is never garbage: nobody is to wait until that is looked through
+            gc.freeze()  # what is loaded is never garbage: no request should wait for a scan of it
 
         await lane.worker.do(load, LATER)
 
@@ -122,7 +122,7 @@ class Schedule:
             task = asyncio.ensure_future(self._check(uri, stamp, snapshot, urgency))
             task.add_done_callback(_seen)
             under_way = self._under_way[uri] = stamp, task
-        # Whoever is cancelled while waiting does not take it from the others.
+        # Cancelling one waiting caller does not cancel it for the others.
         return await asyncio.shield(under_way[1])
 
     async def _check(self, uri: str, stamp: Stamp, snapshot: Snapshot, urgency: int) -> Checked:
@@ -144,19 +144,19 @@ class Schedule:
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Look at how a task ended: asyncio would print what it raised where everybody else has gone."""
+    """Look at how a task ended: asyncio would print the exception if no other code reads it."""
     if not task.cancelled():
         task.exception()
 
 
 class Tasks:
-    """Tasks that nobody waits for."""
+    """Background tasks."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, coroutine: Coroutine[Any, Any, Any], failed: Callable[[Exception], None]) -> None:
-        """Start one. failed: is told what it raises."""
+        """Start one. failed: receives what it raises."""
 
         async def guarded() -> None:
             try:

@@ -45,7 +45,7 @@ class Server(LanguageServer):
         assert isinstance(self.workspace, Documents), "since it was initialized"
         return self.workspace
 
-    # ---- what the client is told ---------------------------------------------------------------------
+    # ---- messages to the client ---------------------------------------------------------------------
 
     def log(self, message: str, kind: types.MessageType = types.MessageType.Warning) -> None:
         """Write a line into the client's log."""
@@ -72,7 +72,7 @@ class Server(LanguageServer):
             self.log(f"a message of the editor was not understood: {type(error).__name__}")
 
     def start(self, coroutine: Any) -> None:
-        """Do something that nobody waits for."""
+        """Run a coroutine in the background."""
         self.tasks.start(coroutine, self.failed)
 
     # ---- options -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ _CLOSED, _LOST = 0, 1  # exit codes of the protocol: after a shutdown, without o
 
 def serve() -> int:
     """Serve the client on stdin and stdout until it ends that; the exit code of the protocol."""
-    # What pygls has to say is told to the client, or to nobody: it would be tracebacks.
+    # Messages of pygls go to the client or are dropped: they would be tracebacks.
     log = logging.getLogger("pygls")
     log.propagate = False
     log.addHandler(logging.NullHandler())
@@ -25,7 +25,8 @@ def serve() -> int:
 
 
 def _own_streams() -> tuple[BinaryIO, BinaryIO]:
-    """The streams of the protocol. What else is written to stdout goes to stderr; nobody else reads stdin."""
+    """The streams of the protocol. What else is written to stdout goes to stderr; nothing else reads
+    stdin."""
     stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

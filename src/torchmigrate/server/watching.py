@@ -1,4 +1,4 @@
-"""Which files the client is asked to watch: those that say what holds, and those that others import from."""
+"""The files that the client should watch: configurations, and files that others import from."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-SOON, LATER = 0, 1  # somebody waits for it, or nobody does
+SOON, LATER = 0, 1  # a caller waits for it, or none does
 _STACK = 16 << 20  # bytes; some systems give threads less than calls in calls need, to Python 3.10 above all
 
 
@@ -29,7 +29,7 @@ class Worker:
     async def do(self, job: Callable[[], T], urgency: int = SOON) -> T:
         """Have a job done, and wait for its result; of those that are as urgent, the first comes first.
 
-        Raises what the job raises. A job that nobody waits for any more is not begun.
+        Raises what the job raises. A job that no caller waits for is not begun.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()

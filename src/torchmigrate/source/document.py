@@ -17,7 +17,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.source import magics
 from torchmigrate.source.changes import changes
 from torchmigrate.source.pieces import Piece, PiecesSource
-from torchmigrate.source.text import Part, Place, Source, SourceError
+from torchmigrate.source.text import Source, SourceError, SourcePart, SourcePlace
 
 _PYTHON = frozenset(
     ["python", "py", "python3", "py3", "ipython", "ipython3", "pycon", "python-repl", "doctest"]
@@ -91,7 +91,7 @@ class Document(PiecesSource):
         whole: Whole | None = None,
         may_be: Callable[[str], bool] = lambda code: True,
     ) -> Document:
-        """The document with these lines, of which some blocks are Python.
+        """The document with these lines, some blocks are Python.
 
         may_be: whether code, as it is written, may be taken for what it says.
         """
@@ -123,7 +123,7 @@ class Document(PiecesSource):
         return made
 
     def hidden_by(self, hides: Callable[[str, str, int], bool]) -> Document:
-        """The same document in a file of which comments hide rules, see `Whole`."""
+        """The same document in a file whose comments hide rules, see `Whole`."""
         assert self.whole is not None, "it is within a file"
         return self._like(self.pieces, self.taken, replace(self.whole, hides=hides))
 
@@ -135,7 +135,7 @@ class Document(PiecesSource):
 
     @property
     def own_start(self) -> int:
-        """Where its own text begins, behind what is borrowed."""
+        """Where its own text begins, after what is borrowed."""
         return self.starts[self.borrowed] if self.borrowed else 0
 
     def is_hidden(self, code: str, name: str, row: int) -> bool:
@@ -143,9 +143,9 @@ class Document(PiecesSource):
 
     # ---- places -------------------------------------------------------------------------------------
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> SourcePlace:
         row, column = self.position(offset)
-        return Place(None, self.shown_row(row), column + len(self._at(row)[1]))
+        return SourcePlace(None, self.shown_row(row), column + len(self._at(row)[1]))
 
     def shown_row(self, row: int) -> int:
         return self._at(row)[0]
@@ -173,8 +173,8 @@ class Document(PiecesSource):
 
     # ---- the file -----------------------------------------------------------------------------------
 
-    def parts(self) -> list[Part]:
-        return [Part("", self.written())]
+    def parts(self) -> list[SourcePart]:
+        return [SourcePart("", self.written())]
 
     def written(self) -> str:
         return "".join(self._changed()[0])
@@ -204,7 +204,7 @@ class Document(PiecesSource):
                         out += self.file[done : line.row - 1]
                         done = line.row
                     if index >= j2:
-                        continue  # the line is gone
+                        continue  # the line was removed
                     near = line or lines[min(max(number - 1, 0), len(lines) - 1)]
                     whole = self.file[near.row - 1]
                     prefix = near.prefix if line is not None else _prefix(near.prefix, new[index])
@@ -213,7 +213,7 @@ class Document(PiecesSource):
                         out.append(whole)
                     else:
                         ending = whole[len(whole.rstrip("\r\n")) :]
-                        if line is None and not ending:  # behind the last line, which has no end
+                        if line is None and not ending:  # after the last line, which has no end
                             out[-1] += "\n"
                         out.append((prefix + new[index] if new[index] else prefix.rstrip()) + ending)
         out += self.file[done:]
@@ -231,7 +231,7 @@ def _ranges(old: list[str], new: list[str]) -> Iterator[tuple[bool, int, int, in
 
 
 def _prefix(near: str, code: str) -> str:
-    """What is before a new line, beside another one."""
+    """The prefix of a new line next to another one."""
     if ">>>" not in near and "..." not in near:
         return near
     return near.replace(">>>", "...") if code[:1] in " \t)]}" else near.replace("...", ">>>")
@@ -324,7 +324,7 @@ def _indent(line: str) -> int:
 
 
 def _programs(block: Block) -> Iterator[tuple[_Line, ...]]:
-    """The lines of code of a block; of one with prompts, what is behind them, without what is printed."""
+    """The lines of code of a block; of one with prompts, what is after them, without what is printed."""
     while block and not block[-1][2].strip():
         block = block[:-1]
     first = next((text for _, _, text in block if text.strip()), None)

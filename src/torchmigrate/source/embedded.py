@@ -82,7 +82,7 @@ def _docstring(node: ast.AST) -> ast.Constant | None:
 
 
 def _docstrings(source: Source) -> Iterator[Document]:
-    """The docstrings with examples, of which none begins or ends in the line of the quotes."""
+    """The docstrings with examples that neither begin nor end in the line of the quotes."""
     tree = source.parse()
     texts = [text for text in map(_docstring, walk(tree)) if text is not None]
     imports = _imports(tree)
@@ -92,7 +92,7 @@ def _docstrings(source: Source) -> Iterator[Document]:
             continue
         literal = source.segment(text)
         quotes = _QUOTES.match(literal)
-        # Two literals side by side, or quotes behind a backslash.
+        # Two literals side by side, or quotes after a backslash.
         if quotes is None or quotes[1] in literal[quotes.end() : -3] or not literal.endswith(quotes[1]):
             continue
         span = source.line_start(first), source.line_start(last)
@@ -138,7 +138,7 @@ def _knowing(imports: dict[str, str], document: Document) -> Document:
         return document
     try:
         tree = document.parse()
-    except SourceError:  # blocks that do not fit together: whoever checks it says so
+    except SourceError:  # blocks that do not fit together: reported when they are checked
         return document
     own = {
         alias.asname or alias.name.partition(".")[0]

@@ -15,7 +15,7 @@ def fit_old_python(text: str) -> bool:
     """Whether no f-string of a text (which parses here) needs Python 3.12.
 
     Before, a replacement field could hold no backslash, no comment and none of the quotes around it, and no
-    newline where those are single (PEP 701). An older Python that runs this has told so when it parsed.
+    newline where those are single (PEP 701). An older Python that runs this has reported that when it parsed.
     """
     if sys.version_info < (3, 12) or not _START.search(text):
         return True

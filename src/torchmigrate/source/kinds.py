@@ -27,8 +27,8 @@ def _document() -> type[Source]:
 
 # Suffix -> what its text is. Files of other names are read, as plain Python, where a person names them.
 KINDS: dict[str, Callable[[], type[Source]]] = {".py": _python, ".pyi": _python, ".ipynb": _notebook}
-# The same of documentation that is nothing but that: where a person asks for it. What Markdown and Python
-# hold of it beside what they are is found by `source.embedded`.
+# The same for files of documentation only, which are checked on request. Documentation within Markdown and
+# Python is found by `source.embedded`.
 DOCUMENTS: dict[str, Callable[[], type[Source]]] = {".rst": _document}
 
 
@@ -51,7 +51,7 @@ def read_source(path: Path, *, embedded: bool = False) -> Source:
 
 
 def source_of_text(text: str, path: Path, *, embedded: bool = False) -> Source:
-    """The text of a file that need not hold it. Raises SourceError if it is no text of its kind."""
+    """The text of a file that need not hold it. Raises SourceError if it is not a text of its kind."""
     kind = kind_of(path, embedded=embedded)
     if kind is Source and "\0" not in text:
         return Source.from_text(text, path)

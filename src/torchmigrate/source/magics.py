@@ -1,7 +1,7 @@
 """What IPython takes in a cell besides Python: `%magic`, `!shell`, `name?`. It is masked, never edited.
 
-A mask has as many characters and lines as what is behind it, so that every place stays where it was, and is
-valid Python of which nothing is known: `%matplotlib inline` is a name of underscores.
+A mask has as many characters and lines as the text that it covers, so that every place stays where it was,
+and is valid Python without a known meaning: `%matplotlib inline` is a name of underscores.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _IN_SHELL = pattern(r"\$\{?([^\W\d]\w*)|\{([^{}\r\n]*)\}")
 
 
 class Masked(Struct, frozen=True):
-    """A cell with all masked that is no Python.
+    """A cell with everything masked that is not Python.
 
     text: Python, as long as the cell. spans: offsets of what is masked. taken: names that it may use.
     """
@@ -146,7 +146,7 @@ def _end_of_statement(text: str, place: int) -> int:
 
 
 def _mask_at(text: str, start: int) -> _Mask | None:
-    """The mask for what is no Python in the statement that begins at a place."""
+    """The mask for the parts that are not Python in the statement that begins at a place."""
     line = text[start : _end_of_line(text, start)].rstrip("\r\n")
     if text.startswith("%%", start):
         return _Mask(start, start + len(line), _underscores(line))

@@ -19,7 +19,7 @@ _NEVER = "the cells do not parse as one module"
 
 
 class Notebook(PiecesSource):
-    """A notebook; never changes. What is no Python, in cells or whole cells, is not part of the text.
+    """A notebook; never changes. Whatever is not Python, in cells or whole cells, is not part of the text.
 
     file: what was read.
     """

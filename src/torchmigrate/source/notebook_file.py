@@ -71,7 +71,7 @@ class NotebookFile(Struct, frozen=True):
 
 
 def read_notebook(text: str) -> NotebookFile:
-    """The code cells of a notebook of format 4 or 3. Raises SourceError if the text is no such thing."""
+    """The code cells of a notebook of format 4 or 3. Raises SourceError if the text is not a notebook."""
     try:
         return _Reader(text).notebook()
     except json.JSONDecodeError as error:
@@ -135,7 +135,7 @@ class _Reader:
                 self.value()
 
     def _cell(self, number: int) -> Cell:
-        """A cell; one that is no code gets a source that ends at 0."""
+        """A cell; one without code gets a source that ends at 0."""
         nothing = CellSource(0, 0, (), False)
         if self._next() != "{":
             self.value()
@@ -180,7 +180,7 @@ class _Reader:
         return Literal(start, self.at, text)
 
     def _next(self) -> str:
-        """The next character that is no white space; nothing at the end."""
+        """The next character that is not white space; nothing at the end."""
         found = _SPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return self.text[self.at : self.at + 1]
@@ -195,7 +195,7 @@ class _Reader:
         return json.JSONDecodeError(f"Expecting {what}", self.text, self.at)
 
     def _members(self) -> Iterator[str]:
-        """The keys of the object that begins here; after each, its value is to be read."""
+        """The keys of the object that begins here; after each, the caller must read its value."""
         self.at += 1
         if self._next() == "}":
             self.at += 1
@@ -217,7 +217,8 @@ class _Reader:
                 return
 
     def _items(self) -> Iterator[str]:
-        """The first character of each item of the list that begins here; after each, it is to be read."""
+        """The first character of each item of the list that begins here; after each, the caller must read
+        it."""
         self.at += 1
         if self._next() == "]":
             self.at += 1

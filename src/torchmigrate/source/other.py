@@ -32,7 +32,7 @@ _BY_NAME = {
 _DOCKER = ("dockerfile.", "dockerfile-", "dockerfile_", "containerfile.")
 _REQUIREMENTS = pattern(r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|pip)")
 _LISTS = (".txt", ".in", ".pip")
-# How all of them end, or begin: what is asked of every entry of a directory.
+# How all of them end, or begin: tested for every entry of a directory.
 _ENDS = (*_BY_SUFFIX, *_LISTS, ".toml", ".cfg", ".ini", "file")
 _ENDS = (*_ENDS, *(end.upper() for end in _ENDS))
 

@@ -1,8 +1,8 @@
 """Python in pieces of a file, such as the cells of a notebook: one program, with one text.
 
 The pieces are joined, with two newlines after each: what is inserted after the last line of one is before
-the second of them, what is inserted before the first line of the next is after both. In the text, what is
-no Python is masked; `original` has it as it is.
+the second of them, what is inserted before the first line of the next is after both. In the text, everything
+but Python is masked; `original` has it as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from torchmigrate.findings import Edit
-from torchmigrate.source.text import Part, Place, Positioned, Source, SourceError
+from torchmigrate.source.text import Positioned, Source, SourceError, SourcePart, SourcePlace
 
 _BETWEEN = "\n\n"
 
@@ -115,12 +115,12 @@ class PiecesSource(Source):
         after = rows[index + 1] if index + 1 < len(rows) else self.line_count + 1
         return after - (1 if self.pieces[index].text.endswith(("\n", "\r")) else 0) - 2
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> SourcePlace:
         row, column = self.position(offset)
         if not self.pieces:
-            return Place(None, row, column)
-        # What begins after the last piece is said of its end.
-        return Place(self.pieces[self._index(row)].number, self.shown_row(row), column)
+            return SourcePlace(None, row, column)
+        # What begins after the last piece is reported at its end.
+        return SourcePlace(self.pieces[self._index(row)].number, self.shown_row(row), column)
 
     def said_row(self, row: int) -> str:
         if not self.pieces:
@@ -142,13 +142,13 @@ class PiecesSource(Source):
 
     # ---- other texts --------------------------------------------------------------------------------
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SourcePart]:
         ends = (
             "" if piece.original.endswith(("\n", "\r")) or not piece.original else "\n"
             for piece in self.pieces
         )
         return [
-            Part(f":cell {piece.number}", piece.original + end)
+            SourcePart(f":cell {piece.number}", piece.original + end)
             for piece, end in zip(self.pieces, ends, strict=True)
         ]
 
@@ -170,7 +170,7 @@ class PiecesSource(Source):
             index = max(0, bisect_right(self.starts, edit.start) - 1)
             after = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
             if after < edit.end and edit.start >= after - len(_BETWEEN):
-                # It takes what is between them with it: a cell of which an import is all.
+                # It takes what is between them with it: a cell with nothing but an import.
                 edit = edit._replace(start=after)
                 index += 1
                 after = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)

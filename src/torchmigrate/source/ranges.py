@@ -28,6 +28,6 @@ class Ranges:
         return index >= 0 and offset < self._ends[index]
 
     def hold(self, start: int, end: int) -> bool:
-        """Whether one of the ranges, of which none overlaps another, holds all from `start` to `end`."""
+        """Whether one of the ranges, which do not overlap, holds all from `start` to `end`."""
         index = bisect_right(self._starts, start) - 1
         return index >= 0 and end <= self._ends[index]

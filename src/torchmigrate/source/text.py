@@ -55,7 +55,7 @@ class SourceError(Exception):
         return (SourceError, (self.reason, self.line, self.kind, self.cell))
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """Where something is, for a person: row and column are 1-based, and of the cell, if there are cells."""
 
     cell: int | None
@@ -63,7 +63,7 @@ class Place(NamedTuple):
     column: int
 
 
-class Part(NamedTuple):
+class SourcePart(NamedTuple):
     """What a file holds of Python, as it is: all of it, or one cell. label: what messages add to the path."""
 
     label: str
@@ -71,7 +71,7 @@ class Part(NamedTuple):
 
 
 class Positioned(Protocol):
-    """What `ast.expr`, `ast.stmt` and their like have in common."""
+    """What `ast.expr`, `ast.stmt` and similar nodes have in common."""
 
     lineno: int
     col_offset: int
@@ -88,7 +88,7 @@ class Source:
     encoding: name of the codec, as in the file's PEP 263 cookie.
     bom: whether the file starts with a UTF-8 byte order mark; `encode` puts it back.
     async_arguments: set by `parse`, offsets of `async` where a call has it as a keyword argument.
-    taken: names that are used in the file where it is no Python.
+    taken: names that are used in the parts of the file that are not Python.
     broken: why parts of the file do not parse, where the others are checked all the same.
     """
 
@@ -185,9 +185,9 @@ class Source:
         """
         return self.with_text(text)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SourcePart]:
         """The text in the parts in which a person sees it, for diffs; there are as many after edits."""
-        return [Part("", self.text)]
+        return [SourcePart("", self.text)]
 
     def content(self) -> bytes:
         """The bytes of the file with this text. Raises SourceError as `encode` does."""
@@ -268,9 +268,9 @@ class Source:
             line -= 1
         return line, offset - starts[line - 1] + 1
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> SourcePlace:
         """Where a character is, as messages say it."""
-        return Place(None, *self.position(offset))
+        return SourcePlace(None, *self.position(offset))
 
     def said_row(self, row: int) -> str:
         """A row of the text, as sentences name it."""
@@ -346,7 +346,7 @@ class Source:
     # ---- syntax -------------------------------------------------------------------------------------
 
     def parse(self) -> ast.Module:
-        """The syntax tree, which nobody may change; its positions are those of `offset`.
+        """The syntax tree, which must not be changed; its positions are those of `offset`.
 
         Raises SourceError, with the line.
         """

@@ -142,5 +142,5 @@ def names_attribute(node: ast.AST, name: str) -> bool:
 
 
 def last_name(node: ast.AST) -> str:
-    """The last part of `a.b.c`; nothing of what is no chain of names and attributes."""
+    """The last part of `a.b.c`; empty for anything but a chain of names and attributes."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

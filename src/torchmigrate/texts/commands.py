@@ -34,7 +34,7 @@ _STRING = pattern(_ITEM)
 _QUOTED = pattern(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _BLOCK_ITEM = pattern(r"^(?P<indent>[ ]*)-[ ]+(?P<value>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _GOES_ON = pattern(r"\r?\n[ \t]+(?=--?[A-Za-z])")  # a line of options in YAML
-# The beginning of a block, or a line of which code is all: "```python train.py```".
+# The beginning of a block, or a line with nothing but code: "```python train.py```".
 _FENCE = pattern(
     r"^[ \t>]*(?:(?:[-*+]|\d+[.)]) +)?"
     r"(?:(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\r\n`]*)"

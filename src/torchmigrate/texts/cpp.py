@@ -1,7 +1,7 @@
-"""C++ and CUDA as tokens: without comments, with what the preprocessor is asked around each of them.
+"""C++ and CUDA as tokens: without comments, with the preprocessor conditions around each of them.
 
 Nothing is expanded or included. What stands under a condition about a release of torch, or under `#if 0`, is
-guarded: whoever wrote it handles both sides. It takes time linear in the text.
+guarded: the code handles both sides. It takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class Include(Struct, frozen=True):
 class Code:
     """The tokens of a text.
 
-    beside: gives the text of another file, None if there is none.
+    read_other: gives the text of another file, None if there is none.
     """
 
-    def __init__(self, text: str, path: Path, beside: Callable[[Path], str | None]) -> None:
+    def __init__(self, text: str, path: Path, read_other: Callable[[Path], str | None]) -> None:
         self.text = text
         self.path = path
-        self._beside = beside
+        self._read_other = read_other
         self.tokens: list[Token] = []
         self.includes: list[Include] = []
         self._read()
@@ -149,7 +149,7 @@ class Code:
                     place = directory / name
                     if place in seen:
                         break
-                    held = self._beside(place)
+                    held = self._read_other(place)
                     if held is not None:
                         seen.add(place)
                         todo.append((place, held))

@@ -21,7 +21,7 @@ from torchmigrate.source.other import MARKDOWN, SETUP, OtherSource
 from torchmigrate.source.text import Source
 from torchmigrate.texts.commands import Command, commands_of
 from torchmigrate.texts.cpp import Code
-from torchmigrate.texts.pins import Group, groups_of
+from torchmigrate.texts.pins import PinGroup, groups_of
 from torchmigrate.versions.range import VersionRange, applicability, severity, timeline
 
 Read = Callable[[Path], str | None]
@@ -31,8 +31,8 @@ class TextFile:
     """One text; what several rules need of it is worked out once.
 
     kind: one of `source.other.OTHER_KINDS`; what the name of the file says, if it is not given.
-    beside: gives the text of another file of the project, None if it is not there.
-    questions: is told what was read of other files; None: nobody wants to know.
+    read_other: gives the text of another file of the project, None if it is not there.
+    questions: records what was read of other files; None disables recording.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class TextFile:
         path: Path,
         versions: VersionRange,
         settings: Settings,
-        beside: Read | None = None,
+        read_other: Read | None = None,
         kind: str | None = None,
         questions: Questions | None = None,
     ) -> None:
@@ -50,7 +50,7 @@ class TextFile:
         self.path = path
         self.versions = versions
         self.settings = settings
-        self.beside = beside or self._read
+        self.read_other = read_other or self._read
         self.questions = questions
 
     @cached_property
@@ -76,11 +76,11 @@ class TextFile:
     @cached_property
     def code(self) -> Code:
         """Its tokens, if it is C++."""
-        return Code(self.source.text, self.path.absolute(), self.beside)
+        return Code(self.source.text, self.path.absolute(), self.read_other)
 
     @cached_property
-    def pins(self) -> list[Group]:
-        """What is asked for of torch and its companions, by what is installed together."""
+    def pins(self) -> list[PinGroup]:
+        """The requirements of torch and its companions, by what is installed together."""
         text = self.source.text
         commands = self.commands if "install" in text or "create" in text else ()
         return [group for group in groups_of(text, self.kind, commands) if group.pins]
@@ -165,7 +165,7 @@ class TextFile:
             return None
         place = self.path.absolute().parent
         for directory in (place, *place.parents):
-            text = self.beside(directory / name)
+            text = self.read_other(directory / name)
             if text is not None:
                 return text
             if directory == self.project or not is_below(str(directory), str(self.project)):

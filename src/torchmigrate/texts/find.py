@@ -45,8 +45,8 @@ def _finder(name: str) -> Finder:
 class TextFinder:
     """Finds what the rules of a catalogue are about.
 
-    beside: gives the text of another file of the project; None: it is read.
-    questions: is told what was read of other files; None: nobody wants to know.
+    read_other: gives the text of another file of the project; None: it is read.
+    questions: records what was read of other files; None disables recording.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class TextFinder:
         catalogue: Catalogue,
         versions: VersionRange,
         settings: Settings,
-        beside: Read | None = None,
+        read_other: Read | None = None,
         questions: Questions | None = None,
     ) -> None:
         self.catalogue = catalogue
         self.versions = versions
         self.settings = settings
-        self.beside = beside
+        self.read_other = read_other
         self.questions = questions
 
     @cached_property
@@ -70,7 +70,7 @@ class TextFinder:
 
     def findings(self, source: Source, path: Path, failures: Failures) -> list[Finding]:
         """What is found in a text, in no order; equal ones once. Of Python, only what setup.py asks for."""
-        file = TextFile(source, path, self.versions, self.settings, self.beside, questions=self.questions)
+        file = TextFile(source, path, self.versions, self.settings, self.read_other, questions=self.questions)
         kind = file.kind
         found: dict[tuple[str, int, int], Finding] = {}
         for rule in self.rules:

@@ -41,7 +41,7 @@ _LINE = pattern(r"^[ \t]*", re.MULTILINE)
 # Also on the line of a key, of setup.cfg and tox.ini.
 _INI_LINE = pattern(r"^[ \t]*(?:\w+[ \t]*=(?!=)[ \t]*)?", re.MULTILINE)
 _ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?(?:[\w-]+::)?", re.MULTILINE)
-# As conda writes it, too: the version behind a blank.
+# As conda writes it, too: the version after a blank.
 _CONDA_ITEM = pattern(
     r"^[ \t]*-[ \t]+(?:[\w-]+::)?(?P<name>pytorch|torchvision|torchaudio)[ \t]+"
     r"(?P<spec>\d+(?:\.\d+)*(?:\.?\*)?)(?=[ \t]*(?:\#[^\r\n]*)?\r?$)",
@@ -59,7 +59,7 @@ _POETRY = pattern(
 _PYTHON_ITEM = pattern(r"^[ \t]*-[ \t]+[\"']?python[ \t]*={1,2}[ \t]*(\d+\.\d+)", re.MULTILINE)
 _PYTHON_IMAGE = pattern(r"^[ \t]*FROM[ \t]+(?:\S+/)?python:(\d+\.\d+)", re.MULTILINE | re.IGNORECASE)
 _HASH = pattern(r"[^\n]*?(?:\\\r?\n[^\n]*?)*--hash")
-# An index of its own, which is no mirror of PyPI.
+# A separate index, not a mirror of PyPI.
 _INDEX = pattern(r"(?:^|\s)(?:-f|-i|--find-links|--(?:extra-)?index-url)[\s=]+(?!\S*/simple)\S", re.MULTILINE)
 _INSTALLERS = frozenset(["pip", "pip3", "conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pip2"])
 
@@ -116,7 +116,7 @@ class Pin(Struct, frozen=True):
         return re.fullmatch(r"(={1,3}|\^|~|~=)?[ \t]*(\d+(?:\.\d+)*)(\.\*)?", self.spec)
 
 
-class Group(Struct, frozen=True):
+class PinGroup(Struct, frozen=True):
     """Requirements that are installed together. python: for which Python, if the file says it."""
 
     pins: list[Pin]
@@ -153,7 +153,7 @@ def _specifiers(spec: str, conda: bool) -> SpecifierSet | None:
         return None
 
 
-def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Group]:
+def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[PinGroup]:
     """The requirements of a file, by what is installed together."""
     if kind in (REQUIREMENTS, INI):
         if kind == INI and "install_requires" not in text and "deps" not in text:
@@ -181,12 +181,12 @@ def groups_of(text: str, kind: str, commands: Iterable[Command]) -> Iterator[Gro
             yield _whole(_of_command(text, command), version)
 
 
-def _whole(pins: Iterable[Pin], python: Version | None = None) -> Group:
-    return Group(list(pins), python)
+def _whole(pins: Iterable[Pin], python: Version | None = None) -> PinGroup:
+    return PinGroup(list(pins), python)
 
 
 def _found(text: str, before: re.Pattern[str], *, hashes: bool = False, index: bool = False) -> Iterator[Pin]:
-    """The requirements behind what a pattern stands for."""
+    """The requirements after what a pattern stands for."""
     for place in before.finditer(text):
         found = _REQUIREMENT.match(text, place.end())
         if found is not None:
@@ -238,7 +238,7 @@ _NAMING: dict[str, tuple[Version, Version]] = {
 }
 
 
-def torches(group: Group) -> list[Version]:
+def torches(group: PinGroup) -> list[Version]:
     """The releases of torch, with patch numbers, that the requirements of torch allow."""
     pins = group.of("torch")
     return [release for release in PATCH_RELEASES if any(pin.allows(release) for pin in pins)]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from torchmigrate.upgrade.fixer import hunks_of, message_of
-from torchmigrate.upgrade.model import Applied, Frame, Group, TestRun
+from torchmigrate.upgrade.model import Applied, FixGroup, Frame, TestRun
 from torchmigrate.upgrade.workspace import Workspace
 
 
@@ -23,7 +23,7 @@ def undone(
 
     Also the group, and the files; None: there is none. The tree is at that commit.
 
-    codes: of the rules of which runs decide between fixes.
+    codes: of the rules whose fixes are chosen by the test runs.
     """
     final = made[-1].commit if made else space.base
     steps = {step.commit: step for step in made if not codes.isdisjoint(step.group.codes)}
@@ -83,7 +83,7 @@ def squashed(space: Workspace, parent: str, steps: Sequence[Applied], undone: Ap
             changed.append(path)
     codes = undone.group.codes
     title = f"Choose other fixes by what the tests now show ({', '.join(codes[:3])})"
-    group = Group(f"{undone.group.key} again", title, undone.group.why, codes)
+    group = FixGroup(f"{undone.group.key} again", title, undone.group.why, codes)
     space.go_to(steps[-1].commit)
     space.git.write("reset", "--quiet", "--soft", parent)
     return Applied(group, space.git.commit(message_of(group)), fixes, tuple(changed))

@@ -18,7 +18,7 @@ from torchmigrate.report.reasons import said_of
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.source.trees import walk
-from torchmigrate.upgrade.model import ByHand, Frame, Group, Result, StillFailing, TestRun
+from torchmigrate.upgrade.model import ByHand, FixGroup, Frame, Result, StillFailing, TestRun
 
 _MOST = 300  # characters of a message
 # What differs between errors of one cause: addresses, numbers, temporary files.
@@ -59,13 +59,13 @@ class Places:
         self,
         tree: Path,
         found: Mapping[str, Sequence[Finding]],
-        written_by: Callable[[Frame], Group | None] = lambda frame: None,
+        written_by: Callable[[Frame], FixGroup | None] = lambda frame: None,
     ) -> None:
         self.tree = tree
         self.written_by = written_by
         self._by_line: dict[tuple[str, int], Finding] = {}
         self._spans: dict[str, list[tuple[int, int, str]]] = {}
-        self._found: list[tuple[str, int, Finding, Finding]] = []  # as it is, and as it is said
+        self._found: list[tuple[str, int, Finding, Finding]] = []  # as found, and as worded for the report
         for path, findings in found.items():
             try:
                 source: Source = read_source(tree / path)
@@ -89,7 +89,7 @@ class Places:
         return None
 
     def near(self, frames: Sequence[Frame]) -> Near | None:
-        """A change of behaviour in a function, or else a class, of the traceback, from its inner end."""
+        """A change of behavior in a function, or else a class, of the traceback, from its inner end."""
         for kind in ("function", "class"):
             for frame in reversed(frames):
                 around = self._around(frame, kind)
@@ -185,11 +185,11 @@ class Places:
 
 
 def _cause(
-    result: Result, finding: Finding | None, written: Group | None, near: Near | None
+    result: Result, finding: Finding | None, written: FixGroup | None, near: Near | None
 ) -> tuple[str, bool]:
     """Why a test fails, in a sentence, and whether that is about torch.
 
-    written: the fixes that wrote the line. near: what changes its behaviour near a line of the traceback.
+    written: the fixes that wrote the line. near: what changes its behavior near a line of the traceback.
     """
     missing = _NO_MODULE.search(result.message)
     if missing is not None and not _TORCH.match(missing[1] or ""):

@@ -57,7 +57,7 @@ _SUBJECT = "the project itself"
 _BUILD = ("setuptools", "wheel")  # what a project without build isolation needs
 
 
-class Options(Struct, frozen=True):
+class EnvironmentOptions(Struct, frozen=True):
     """How packages are installed. python: "3.11" or a path; None: the Python that runs this program.
 
     index_url, extra_index_url: as pip's options; install_options: others of pip (or uv pip), as given.
@@ -183,7 +183,13 @@ def given(directory: Path, target: Version | None) -> Environment:
 
 
 def made(
-    space: Workspace, files: Sequence[Path], target: Version, options: Options, clock: Clock, *, tested: bool
+    space: Workspace,
+    files: Sequence[Path],
+    target: Version,
+    options: EnvironmentOptions,
+    clock: Clock,
+    *,
+    tested: bool,
 ) -> Environment:
     """A new environment in the workspace, or the one that an earlier run finished.
 
@@ -210,7 +216,7 @@ class _Maker:
         space: Workspace,
         files: Sequence[Path],
         target: Version,
-        options: Options,
+        options: EnvironmentOptions,
         clock: Clock,
         environment: Environment,
     ) -> None:

@@ -32,7 +32,7 @@ from torchmigrate.run.needs import newest_of
 from torchmigrate.run.runner import run
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import SourceError
-from torchmigrate.upgrade.model import Applied, Group, Hunk
+from torchmigrate.upgrade.model import Applied, FixGroup, Hunk
 from torchmigrate.upgrade.processes import Clock
 from torchmigrate.upgrade.tools import Tool
 from torchmigrate.upgrade.workspace import Workspace
@@ -44,8 +44,8 @@ _PASSES = 5  # fixes make place for others: at most so many times
 _NOTEBOOK = ".ipynb"
 _PINS = "pins"
 _NOTEBOOKS = "notebooks"
-_SMALL = "small"  # the folder of codemods that are no migration of their own
-_MOST_LINES = 20_000  # of a file of which single lines are taken back
+_SMALL = "small"  # the folder of codemods that are not a whole migration
+_MOST_LINES = 20_000  # of a file whose single lines may be reverted
 _MOST_WHY = 300  # characters of what a commit says of a rule
 _WIDTH = 72  # of the first line of a commit's message
 
@@ -65,7 +65,7 @@ class Exclusion(Struct):
 Exclusions = dict[str, Exclusion]
 
 
-class Looked(Struct, frozen=True):
+class Inspection(Struct, frozen=True):
     """What is found in a tree: findings by path, relative to the tree, and what could not be read."""
 
     findings: dict[str, list[Finding]]
@@ -76,9 +76,9 @@ class Fixer:
     """Makes the fixes of a project.
 
     Args:
-        target: is the minimum as well: what the project supported before makes no fix unsafe.
+        target: also used as the minimum: support for older releases does not make a fix unsafe.
         unsafe: unsafe fixes are made, too.
-        tools: others that are asked for.
+        tools: other tools that the user requested.
         guessed: what rules that only guess say of these files is fixed, too: paths by the code of the rule.
         only: codes and paths; nothing else is fixed. None: everything is.
     """
@@ -140,14 +140,14 @@ class Fixer:
 
     @property
     def decided_by_runs(self) -> frozenset[str]:
-        """The codes of the rules of which only a recording says which fix is right."""
+        """The codes of the rules whose right fix only a recording tells."""
         return frozenset(
             rule.code
             for rule in self._catalogue.rules
             if any(each.kind == "other-shape" for case in rule.cases for each in case.when.values())
         )
 
-    def look(self, *, guessing: bool = False) -> Looked:
+    def look(self, *, guessing: bool = False) -> Inspection:
         """What is found in the tree as it is, with the fixes that would be made.
 
         guessing: with the rules that only guess whether a place is affected.
@@ -155,7 +155,7 @@ class Fixer:
         configurations = self._configurations(None, fix=False, guessing=guessing)
         results = self._run(configurations, None)
         found = {self._shown(result.path): result.findings for result in results if result.findings}
-        return Looked(found, [problem for result in results for problem in result.problems])
+        return Inspection(found, [problem for result in results for problem in result.problems])
 
     def runs_from(self) -> str | None:
         """The first torch on which the tree may run, by the names and parameters that it uses; None: any."""
@@ -170,14 +170,14 @@ class Fixer:
         needs = [result.needs for result in run(files, _Needs(engines), self.jobs) if result.needs]
         return show_version(max(needs)) if needs else None
 
-    def advice(self, group: Group) -> str:
+    def advice(self, group: FixGroup) -> str:
         """What to do by hand where the fixes of a group were taken back."""
         rules = [self._catalogue.find(code) for code in group.codes]
         found = [rule.advice.strip() for rule in rules if rule is not None and rule.advice]
         explained = " and ".join(f"`torchmigrate explain {code}`" for code in group.codes[:3])
         return found[0] if found else (f"{explained} explains the change" if explained else "")
 
-    def groups(self, found: Mapping[str, Sequence[Finding]]) -> dict[Group, list[str]]:
+    def groups(self, found: Mapping[str, Sequence[Finding]]) -> dict[FixGroup, list[str]]:
         """The groups of fixes that can be made, and the files of each; what is worst comes first.
 
         What only is outdated may be what shows something worse: an import that is renamed, and what its old
@@ -212,7 +212,7 @@ class Fixer:
         folder = (rule.codemod or "").partition(".")[0] if rule is not None else ""
         return folder if folder and folder != _SMALL else code
 
-    def _group(self, key: str, codes: Iterable[str], titles: Counter[str], symbols: Counter[str]) -> Group:
+    def _group(self, key: str, codes: Iterable[str], titles: Counter[str], symbols: Counter[str]) -> FixGroup:
         listed = tuple(sorted(codes))
         shown = ", ".join(listed) if len(listed) < 4 else f"{len(listed)} rules"
         why = []
@@ -228,7 +228,7 @@ class Fixer:
             title = _title(list(titles), [name for name, _ in symbols.most_common()])
             if len(f"{title} ({shown})") <= _WIDTH:
                 title = f"{title} ({shown})"
-        return Group(key, title, "\n\n".join(why[:3]), listed)
+        return FixGroup(key, title, "\n\n".join(why[:3]), listed)
 
     @property
     def _least(self) -> Applicability:
@@ -264,10 +264,10 @@ class Fixer:
         made = []
         for tool in self.tools:
             self.clock.check()
-            group = Group(tool.key, tool.title, tool.why)
+            group = FixGroup(tool.key, tool.title, tool.why)
             if not exclusions.get(group.key, _NOTHING).whole:
                 made += self._with_tool(tool, group, exclusions.get(group.key, _NOTHING))
-        done: set[tuple[str, str]] = set()  # groups and files of which something is left out
+        done: set[tuple[str, str]] = set()  # groups and files with something left out
         for _ in range(_PASSES):
             self.clock.check()
             count = len(made)
@@ -285,7 +285,7 @@ class Fixer:
         return made
 
     def _wanted(self) -> dict[str, list[Finding]]:
-        """What is to be fixed, by path."""
+        """The findings to fix, by path."""
         found = self.look(guessing=bool(self.guessed)).findings
         guesses = self.guesses if self.guessed else ()
         return {
@@ -303,7 +303,7 @@ class Fixer:
         codes, paths = self.only
         return {path: [each for each in found[path] if each.code in codes] for path in found if path in paths}
 
-    def _with_rules(self, group: Group, paths: Sequence[str], exclusion: Exclusion) -> list[Applied]:
+    def _with_rules(self, group: FixGroup, paths: Sequence[str], exclusion: Exclusion) -> list[Applied]:
         configurations = self._configurations(group.codes, fix=True)
         files = [self.space.tree / path for path in paths]
         fixes: Counter[str] = Counter()
@@ -319,7 +319,7 @@ class Fixer:
             fixes[self._shown(result.path)] += sum(result.fixed.values())
         return self._committed(group, before, fixes, exclusion)
 
-    def _with_tool(self, tool: Tool, group: Group, exclusion: Exclusion) -> list[Applied]:
+    def _with_tool(self, tool: Tool, group: FixGroup, exclusion: Exclusion) -> list[Applied]:
         paths = [self._shown(path) for path in self.files() if path.suffix == ".py"]
         before = {
             path: (self.space.tree / path).read_bytes() for path in paths if path not in exclusion.paths
@@ -331,7 +331,7 @@ class Fixer:
         return self._committed(group, before, fixes, exclusion)
 
     def _committed(
-        self, group: Group, before: Mapping[str, bytes], fixes: Counter[str], exclusion: Exclusion
+        self, group: FixGroup, before: Mapping[str, bytes], fixes: Counter[str], exclusion: Exclusion
     ) -> list[Applied]:
         for path, hunks in exclusion.hunks.items():
             if path in fixes:
@@ -386,7 +386,7 @@ class Fixer:
         return path.relative_to(self.space.tree).as_posix()
 
 
-def message_of(group: Group) -> str:
+def message_of(group: FixGroup) -> str:
     """The message of the commit of a group."""
     return f"{group.title}\n" + (f"\n{_wrapped(group.why)}\n" if group.why else "")
 
@@ -399,7 +399,7 @@ class _Needs:
 
     def __call__(self, path: Path) -> FileResult:
         result = FileResult(path)
-        with suppress(SourceError, RecursionError):  # which was said where the file was checked
+        with suppress(SourceError, RecursionError):  # already reported when the file was checked
             result.needs = newest_of(self.engines.needing(path).findings(read_source(path), path))
         return result
 

@@ -12,7 +12,7 @@ from torchmigrate.upgrade.model import UpgradeError
 class Git(git.Git):
     """git in one directory; every method but `write`, `commit` and `share` only reads.
 
-    Raises UpgradeError from every method where git fails, with what it said.
+    Raises UpgradeError from every method if git fails, with its message.
     """
 
     error = UpgradeError

@@ -60,7 +60,7 @@ class TestRun(Struct):
 
     results: by the id of the test. collected: whether single tests are known; False: the command counts as
     one. seconds: how long it took. trouble: why the run is not whole, in a line. torch: the release that
-    the tests imported, as their own Python told it.
+    the tests imported, as their own Python reported it.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
@@ -90,7 +90,8 @@ def not_passed(run: TestRun, tests: Iterable[str]) -> list[str]:
 
 
 def broken(before: TestRun, after: TestRun) -> list[str]:
-    """The tests that passed, and do not any more: they fail, or are gone because their file does not load."""
+    """The tests that passed before and do not now: they fail, or are missing because their file does not
+    load."""
     lost = []
     for name, result in before.results.items():
         now = after.results.get(name)
@@ -109,7 +110,7 @@ def mended(before: TestRun, after: TestRun) -> list[str]:
     return found
 
 
-class Group(Struct, frozen=True):
+class FixGroup(Struct, frozen=True):
     """Fixes that are made and taken back together: of a rule, of a migration, of pins, of notebooks.
 
     key: unique, and the same in every run. title: first line of the commit. why: its text.
@@ -134,7 +135,7 @@ class Hunk(NamedTuple):
 class Applied(Struct):
     """A group that was made. commit: its hash; fixes: how many; paths: of the files, relative to the tree."""
 
-    group: Group
+    group: FixGroup
     commit: str
     fixes: int
     paths: tuple[str, ...]
@@ -147,7 +148,7 @@ class TakenBack(Struct):
     tests: what failed; message: the error of the first. advice: what to do by hand.
     """
 
-    group: Group
+    group: FixGroup
     places: tuple[tuple[str, int], ...]
     tests: tuple[str, ...]
     message: str

@@ -14,12 +14,12 @@ from torchmigrate.upgrade.processes import Clock
 from torchmigrate.upgrade.requirements import asked_by, imported_by, of_torch
 from torchmigrate.upgrade.suite import words_of
 from torchmigrate.upgrade.tools import tools_of
-from torchmigrate.upgrade.upgrade import PYTEST, Request
+from torchmigrate.upgrade.upgrade import PYTEST, UpgradeRequest
 from torchmigrate.upgrade.workspace import Workspace
 from torchmigrate.versions.releases import show_version
 
 
-def preview(request: Request, console: Console) -> str:
+def preview(request: UpgradeRequest, console: Console) -> str:
     """The steps, in lines of text.
 
     Raises UpgradeError where the upgrade could not be begun.
@@ -27,7 +27,7 @@ def preview(request: Request, console: Console) -> str:
     return "".join(f"{line}\n" for line in _lines(request, console))
 
 
-def _lines(request: Request, console: Console) -> Iterator[str]:
+def _lines(request: UpgradeRequest, console: Console) -> Iterator[str]:
     tools = tools_of(request.also)
     space = Workspace.planned(request.path, request.to, request.work)
     fixer = Fixer(space, request.to, console, Clock(), unsafe=request.unsafe, jobs=request.jobs)

@@ -56,7 +56,7 @@ def run(
 
     What it writes is appended to the log. Everything that it started is ended with it.
 
-    watch: is asked ten times a second; False ends the program.
+    watch: called ten times a second; False ends the program.
     Raises OutOfTime, and UpgradeError where the program cannot be started.
     """
     clock.check()

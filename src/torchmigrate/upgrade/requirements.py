@@ -114,7 +114,7 @@ def imported_by(files: Iterable[Path]) -> set[str]:
 
 
 def well_known(imported: Collection[str]) -> dict[str, str]:
-    """What to install for imported modules of which that is known, by name.
+    """What to install for well-known imported modules, by name.
 
     Not every project asks for what it imports, and old torch brought NumPy along.
     """

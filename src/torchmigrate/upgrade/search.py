@@ -16,7 +16,7 @@ _CONFIRMATIONS = 2  # more runs of tests that a fix seems to break
 
 
 def culprits(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    """Those of some items without which it does not fail any more; few questions where they are few.
+    """The items that make it fail; takes few runs if they are few.
 
     fails: whether it fails with some of the items, in their order. It is taken to pass with none.
     """
@@ -57,7 +57,7 @@ class Search:
 
         None: the tests do not fail each time; those that showed this are noted as unstable.
 
-        made: all groups, of which the last state fails in all of `lost`, and the start in none.
+        made: all groups; the state after the last fails in all of `lost`, the state before the first in none.
         """
         commits = [self.start, *(each.commit for each in made)]
         low, high = 0, len(commits) - 1

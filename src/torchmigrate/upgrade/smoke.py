@@ -1,4 +1,4 @@
-"""What is tried where a project has no tests: its modules are imported, its scripts asked for their help."""
+"""What is tried where a project has no tests: its modules are imported, its scripts run with `--help`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _items(path: Path, project: Path) -> Iterator[tuple[str, str, str]]:
     try:
         statements = ast.parse(data).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        statements = []  # it says so itself when it is imported
+        statements = []  # its import will report it
     guard = any(_is_guard(statement) for statement in statements)
     if guard and _ASKS.search(data):
         yield "help", shown.as_posix(), shown.as_posix()

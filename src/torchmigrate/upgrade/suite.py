@@ -1,8 +1,8 @@
 """The tests of a project: run for a commit, once, and remembered.
 
-Whatever command runs pytest in the end (`pytest`, `make test`, `tox` in the same environment) is told by the
-environment to load the observer, so that the outcome of every test is known as it comes. A command that runs
-no pytest counts as one test, by its exit code.
+Whatever command runs pytest in the end (`pytest`, `make test`, `tox` in the same environment) loads the
+observer because of environment variables, so that the outcome of every test is known as it comes. A command
+that does not run pytest counts as one test, by its exit code.
 """
 
 from __future__ import annotations
@@ -177,9 +177,9 @@ class Suite:
         return found
 
     def _torch_of(self, pythons: Sequence[Any]) -> str | None:
-        """The torch that the tests imported, as their Python told; None: none, or no Python told it.
+        """The torch that the tests imported, as their Python reported; None: none, or no Python reported it.
 
-        Raises UpgradeError where it is another one than that of the environment.
+        Raises UpgradeError where it is not the torch of the environment.
         """
         own = self.environment
         here = os.path.realpath(own.prefix)
@@ -243,7 +243,7 @@ class Suite:
         return lines, code
 
     def _read(self, lines: list[Any], found: TestRun, code: int) -> str | None:
-        """Add what one start told; what it ended by, if tests are left that it did not come to."""
+        """Add the output of one start; return its error, if tests are left that it did not reach."""
         running: list[str] = []
         hung: str | None = None
         finished = False

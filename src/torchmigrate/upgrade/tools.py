@@ -44,8 +44,8 @@ def tools_of(names: Sequence[str]) -> list[Tool]:
 
 
 def _ruff() -> str:
-    beside = Path(sysconfig.get_path("scripts")) / "ruff"
-    found = str(beside) if beside.exists() else shutil.which("ruff")
+    installed = Path(sysconfig.get_path("scripts")) / "ruff"
+    found = str(installed) if installed.exists() else shutil.which("ruff")
     if found is None:
         raise UpgradeError("--also numpy and --also python need ruff: pip install 'torchmigrate[upgrade]'")
     return found

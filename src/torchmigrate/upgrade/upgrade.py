@@ -18,12 +18,12 @@ from torchmigrate.report.warned import is_of_change, warned_lines
 from torchmigrate.upgrade import smoke
 from torchmigrate.upgrade.again import squashed, undone
 from torchmigrate.upgrade.causes import Places
-from torchmigrate.upgrade.environment import Environment, Options, given, made
+from torchmigrate.upgrade.environment import Environment, EnvironmentOptions, given, made
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer
 from torchmigrate.upgrade.model import (
     Applied,
+    FixGroup,
     Frame,
-    Group,
     Outcome,
     Report,
     TakenBack,
@@ -47,12 +47,12 @@ _STAGES = 3  # how often more fixes are made by what the tests show once they ge
 PYTEST = "pytest -q"
 
 
-class Request(Struct, frozen=True):
-    """What is asked for.
+class UpgradeRequest(Struct, frozen=True):
+    """The options of a run.
 
     to: the target. test: the command; None: pytest, where there are tests. environment: one that has the
     target; None: one is made by `options`. old_environment: one that has what the project ran on.
-    evidence: the tests are recorded. also: other tools. work: the directory to work in; None: beside the
+    evidence: the tests are recorded. also: other tools. work: the directory to work in; None: next to the
     project. resume: an earlier run goes on, with its options but for those of `given`, the names of the
     fields that the user chose. time_limit, test_timeout: seconds; None: no limit.
     """
@@ -62,7 +62,7 @@ class Request(Struct, frozen=True):
     test: str | None = None
     environment: Path | None = None
     old_environment: Path | None = None
-    options: Options = Options()
+    options: EnvironmentOptions = EnvironmentOptions()
     unsafe: bool = False
     evidence: bool = True
     also: Sequence[str] = ()
@@ -73,10 +73,10 @@ class Request(Struct, frozen=True):
     time_limit: float | None = None
     test_timeout: float = 300.0
 
-    def resumed(self) -> Request:
+    def resumed(self) -> UpgradeRequest:
         """The same with the options of an earlier run of this upgrade, where the user chose no others.
 
-        Raises UpgradeError where the path is that of no project.
+        Raises UpgradeError if the path is not a project.
         """
         to, values = Workspace.remembered(self.path, self.to if "to" in self.given else None, self.work)
         try:
@@ -99,11 +99,11 @@ class Request(Struct, frozen=True):
         return dict(to_builtins(found))
 
 
-_OPTIONS = Options.__struct_fields__
+_OPTIONS = EnvironmentOptions.__struct_fields__
 
 
 class _Kept(Struct):
-    """The options of an upgrade that a run that goes on takes over, as in `Request`."""
+    """The options of an upgrade that a run that goes on takes over, as in `UpgradeRequest`."""
 
     test: str | None = None
     environment: str | None = None
@@ -112,7 +112,7 @@ class _Kept(Struct):
     evidence: bool = True
     also: tuple[str, ...] = ()
     test_timeout: float = 300.0
-    options: Options = Options()
+    options: EnvironmentOptions = EnvironmentOptions()
 
 
 _KEPT = tuple(name for name in _Kept.__struct_fields__ if name != "options")
@@ -128,7 +128,7 @@ class _Remembered(Struct):
 class Upgrade:
     """One upgrade."""
 
-    def __init__(self, request: Request, console: Console) -> None:
+    def __init__(self, request: UpgradeRequest, console: Console) -> None:
         self.request = request
         self.console = console
         self.clock = Clock(request.time_limit)
@@ -148,7 +148,7 @@ class Upgrade:
             self.request = self.request.resumed()
         request = self.request
         self.tools = tools_of(request.also)
-        # Whatever can be wrong with the options is said before anything is made.
+        # Check the options before anything is created.
         environment = None if request.environment is None else given(request.environment, request.to)
         old = None if request.old_environment is None else given(request.old_environment, None)
         self._check_command(request.test, environment, old)
@@ -186,10 +186,10 @@ class Upgrade:
         if old is not None:
             self._say(f"running the tests of the unchanged project on torch {old.torch}")
             before_old = self._suite(command, old, "old").run(self.space.base)
-            self._told(before_old)
+            self._report_run(before_old)
         self._say(f"running the tests of the unchanged project on torch {environment.torch}")
         before = self.suite.run(self.space.base)
-        self._told(before)
+        self._report_run(before)
         runs = self._works_before(command, before)
         if request.evidence and before.collected:
             self._say("running the tests again to record the types of objects in outdated code")
@@ -300,7 +300,7 @@ class Upgrade:
             *(command, self.space, environment, self.clock), limit=self.request.test_timeout, name=name
         )
 
-    def _told(self, run: TestRun) -> None:
+    def _report_run(self, run: TestRun) -> None:
         self._say(f"  {counts(run)} in {run.seconds:.0f} s" + (f"; {run.trouble}" if run.trouble else ""))
 
     # ---- fixes, and what is taken back ---------------------------------------------------------------------
@@ -350,7 +350,7 @@ class Upgrade:
             return [], after
         self._say("running the tests with the other fixes")
         then = self.suite.run(more.commit)
-        self._told(then)
+        self._report_run(then)
         if self._mended(after, then, final) and not self._lost(after, then, final, more.commit)[0]:
             return [more], then
         self._say("  reverted: no test passes that did not, or another one fails")
@@ -476,13 +476,13 @@ class Upgrade:
             final = steps[-1].commit
             self._say("running the tests with all fixes")
             after = self.suite.run(final)
-            self._told(after)
+            self._report_run(after)
             self._mended(before, after, start)
             lost, whole = self._lost(before, after, start, final)
             if not lost:
                 if not self._wrongly_blamed(self.taken_back[len(taken_before) :]):
                     break
-                # A fix was taken back for a test that turned out to fail by itself.
+                # A fix was taken back for a test that turned out to fail without it, too.
                 exclusions.clear()
                 exclusions |= convert(first, Exclusions)
                 self.taken_back[:] = taken_before
@@ -610,7 +610,7 @@ class Upgrade:
         )
 
     def _warned(self, after: TestRun, final: str, places: Places) -> Iterator[str]:
-        """Where torch said while the tests ran that something changes, and no finding says what."""
+        """Warnings of torch during the tests that no finding explains."""
         told: dict[tuple[str, int], Warned] = {}
         data = self.space.evidence_of(final) or self.space.evidence_of(self.space.base)
         for seen in warnings_in(data, self.space.tree):  # also of what torch's own lines warned
@@ -627,8 +627,8 @@ class Upgrade:
             if is_of_change(each.text) and not places.names(each.path, each.line)
         )
 
-    def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> Group | None:
-        """The group of which a commit wrote a line."""
+    def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> FixGroup | None:
+        """The group whose commit wrote a line."""
         lines = f"{frame.line},{frame.line}"
         said = self.space.git.says("blame", "--porcelain", "-L", lines, "--", frame.path)
         commit = (said or "").partition(" ")[0]

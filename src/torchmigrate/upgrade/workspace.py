@@ -1,4 +1,4 @@
-"""Where an upgrade works: a directory beside the project, with a tree, an environment, records and a log.
+"""Where an upgrade works: a directory next to the project, with a tree, an environment, records and a log.
 
 The tree is a work tree of the project's repository, or a copy with a repository of its own. Nothing of the
 user's checkout is changed: neither files, index and stash, nor the branch that is checked out.
@@ -64,7 +64,7 @@ class Workspace:
 
         One in which an earlier run failed before it changed anything is replaced.
 
-        work: the directory; None: beside the project. options: to be remembered.
+        work: the directory; None: next to the project. options: to be remembered.
         Raises UpgradeError where that is not possible.
         """
         origin, start = cls._origin(path)
@@ -220,12 +220,12 @@ class Workspace:
     # ---- states of the tree ------------------------------------------------------------------------------
 
     def keep_untracked(self) -> None:
-        """What is in the tree now beside what git has belongs to every state: builds of extensions."""
+        """Untracked files that are in the tree now belong to every state: builds of extensions."""
         self._kept = self.git.untracked()
         self._note_state(kept=sorted(self._kept))
 
     def go_to(self, commit: str) -> None:
-        """Make the tree what a commit holds: what tests or an interrupted step left is gone."""
+        """Make the tree what a commit holds: files that tests or an interrupted step left are removed."""
         self.git.write("checkout", "--quiet", "--force", "--detach", commit)
         for name in self.git.untracked() - self._kept:
             place = self.tree / name

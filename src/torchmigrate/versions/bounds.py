@@ -37,14 +37,14 @@ _LIBRARIES = {
 }
 # Libraries with releases that do not pin torch: a bound of them says nothing about torch.
 _LOOSE = frozenset(["torchtext", "torchdata"])
-# torchvision 0.2 was Python alone, and asks for any torch: beside a bound of torch it says nothing.
+# torchvision 0.2 was Python alone, and asks for any torch: in addition to a bound of torch it says nothing.
 _LAST_WITH_LOOSE_COMPANIONS = (1, 0)
 _PYTHON_PATCHES = range(40)  # more than any Python 3 has had
 _LOWER = frozenset([">=", ">", "==", "===", "~="])
 _LOCAL = pattern(r"\+[\w.]+")
 _NAME = pattern(r"\s*(?:[\w./-]+::)?([\w.-]+)(?![\w.+:-])")
 _CONDA = pattern(r"(?s)(?:[\w./:-]+::)?(?P<name>[\w.-]+?)(?:\[(?P<keys>.*)\])?\s*(?P<version>[=<>!~\d*].*)?")
-# `Pytorch: 1.7`, `torch 1.7.1`, `torch=1.7`: no syntax of pip, and yet it is clear what is meant.
+# `Pytorch: 1.7`, `torch 1.7.1`, `torch=1.7`: not in pip's syntax, but clear.
 _LIST = pattern(r"(?:[*-] )?(?P<name>[\w.-]+?)(?: ?[:=] ?| )v?(?P<version>\d+(?:\.\d+)+[\w.+]*),?")
 _CONDA_VERSION = pattern(r"(?:^|,)\s*version\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^,]*))")
 
@@ -53,7 +53,7 @@ class Bound(Struct, frozen=True):
     """What a requirement says of torch.
 
     oldest: the oldest release that is allowed; for a requirement of a companion, that goes with a release
-    which is allowed. newest: likewise. conditional: it may not hold, by a marker or as that of an extra.
+    which is allowed. newest: likewise. conditional: it may not hold, because of a marker or an extra.
     library: the package that is required. least: its oldest release that is allowed.
     """
 
@@ -204,7 +204,7 @@ def oldest_python(text: str) -> Version | None:
 def together(bounds: Sequence[Bound]) -> list[Bound]:
     """What requirements say that hold at the same time: torchvision 0.8 asks for more than `torch>=1.6`.
 
-    Where they do not fit, nobody knows which of them holds.
+    If they contradict each other, it is unknown which of them holds.
     """
     companions = [bound.oldest for bound in bounds if bound.companion and not bound.conditional]
     asked = max(companions, default=RELEASES[0])
@@ -217,10 +217,11 @@ def together(bounds: Sequence[Bound]) -> list[Bound]:
 
 
 def lowest(bounds: Sequence[Bound]) -> tuple[Version | None, Bound | None]:
-    """The oldest torch that several requirements allow, each of which may hold, and which of them says so.
+    """The oldest torch that several requirements allow, and the requirement that sets it.
 
-    What goes with torchvision or torchaudio counts where torch itself has no bound, and where it is older
-    than that, so that they do not fit: nobody knows which of them holds.
+    Each requirement may hold or not. What goes with torchvision or torchaudio counts where torch itself has
+    no bound, and where it is older than that, so that they contradict each other: it is unknown which one
+    holds.
     """
     own = [(bound.oldest, bound) for bound in bounds if not bound.companion]
     others = [bound for bound in bounds if bound.companion]
@@ -278,7 +279,7 @@ def _conda_specifier(text: str) -> str:
         if version in ("", "*"):
             continue
         version = version.removesuffix("*").removesuffix(".")
-        # `=` means "starts with"; a bare version is exact, which is no different for a lower bound.
+        # `=` means "starts with"; a bare version is exact, which is the same for a lower bound.
         found.append(f"=={version}.*" if sign in ("", "=") else sign + version)
     return ",".join(found)
 

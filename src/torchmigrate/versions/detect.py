@@ -66,11 +66,11 @@ _NAMES = (
 _YAML = (".yml", ".yaml")
 # What a file names that matters although another one has the bound of torch.
 _OTHERS = (b"torchvision", b"torchaudio", b"torchtext", b"torchdata", *map(str.encode, PACKAGES))
-_TEMPLATE = "__template__"  # what stands in a recipe for what nobody knows
+_TEMPLATE = "__template__"  # stands for unknown values in a recipe
 # Where projects have the recipe of their conda package.
 _RECIPES = ("", "conda.recipe", "conda-recipe", "recipe", ".conda", "conda", "conda/recipe")
 MOST_OTHERS = 50  # files at the top that may be an environment
-# What is for documentation and checks is no requirement of the library.
+# Requirements for documentation and checks are not requirements of the library.
 _OTHER_DIRECTORIES = frozenset(["docs", "doc", "documentation", ".github", ".circleci", ".ci", "ci"])
 _DEVELOPMENT = r"(?i)(?:^|[-_.])(?:dev|develop|development|tests?|testing|build)(?:[-_.]|$)"
 
@@ -78,7 +78,7 @@ _DEVELOPMENT = r"(?i)(?:^|[-_.])(?:dev|develop|development|tests?|testing|build)
 class Required(Struct, frozen=True):
     """What is required for a file, as far as it matters here.
 
-    minimum: the oldest torch that is allowed; None: nobody says. path: the file that says it. python: the
+    minimum: the oldest torch that is allowed; None: no file says. path: the file that says it. python: the
         oldest Python of the project, if the first torch that was built for it is that minimum, and a newer
         one than the file says.
     packages: those of `PACKAGES` that are declared, for a part of the project or for an extra as well.
@@ -117,8 +117,8 @@ class Requirements:
     nothing is read that is not in the project (`project_of`).
 
     Args:
-        note: is told, in a line, what was not understood.
-        trouble: is told of a file that was not read, or is not what its name says.
+        note: receives, in a line, what was not understood. trouble: receives a file that was not read, or is
+        not what its name says.
     """
 
     def __init__(self, note: Note = silent, trouble: Trouble = silent) -> None:
@@ -197,7 +197,7 @@ def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
     for reader, paths in _candidates(directory):
         project = project or project_of(directory)
         least: dict[str, Version] = {}
-        if of_torch:  # what is wrong with files that do not count for the minimum matters to nobody
+        if of_torch:  # problems of files that do not count for the minimum are not reported
             for path in paths:
                 _bounds(reader, StatingFile(path, project, silent, silent, packages, least), *_OTHERS)
             companions = least | companions
@@ -217,7 +217,7 @@ Reader = Callable[[StatingFile, bytes], "Iterable[Bound | None]"]
 def _candidates(directory: Path) -> Iterator[tuple[Reader, list[Path]]]:
     """Readers with the files they are for, strongest first; the lowest bound of one group counts."""
     held = entries(directory)
-    # Environments of other names, `linux_gpu.yml`, are beside the README that tells of them.
+    # Environments of other names, `linux_gpu.yml`, are next to the README that describes them.
     is_told = any(name.lower().startswith("readme") for name in held)
     names = sorted(
         name
@@ -293,7 +293,7 @@ def _bounds(reader: Reader, file: StatingFile, *words: bytes) -> Sequence[Bound]
 def _each(
     read: Callable[[str], Bound | None], texts: Iterable[object], file: StatingFile
 ) -> Iterator[Bound | None]:
-    """The bound of every text; those that are not understood are told."""
+    """The bound of every text; those that are not understood are reported."""
     texts = list(texts)
     file.declares(texts)
     for text in texts:
@@ -321,7 +321,7 @@ def _declared(texts: Iterable[object], file: StatingFile) -> None:
 
 
 def _conditional(bounds: Iterable[Bound | None]) -> list[Bound | None]:
-    """Bounds of lists of which one can hold without the other, such as those of extras."""
+    """Bounds of lists that hold independently of each other, such as the lists of extras."""
     return [bound and replace(bound, conditional=True) for bound in bounds]
 
 
@@ -354,7 +354,7 @@ def _pyproject(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
         file.declares(table)
         deque(_poetry(table, replace(file, note=silent)), maxlen=0)
     if any(bound is not None for bound in own):
-        return own  # what an extra or a group asks for is no bound of the project
+        return own  # what an extra or a group requires is not a bound of the project
     found = [*_each(of_requirement, others, file)]
     found += _poetry(_table(poetry, "dev-dependencies"), file)
     for name, table in of_poetry.items():
@@ -482,7 +482,7 @@ def _setup_py(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
         bounds = _conditional(_each(of_requirement, extras, file))
     if any(bound is not None for bound in bounds):
         return bounds
-    # Lists of which functions make what `setup` gets: `_deps = [...]`.
+    # Lists that functions turn into arguments of `setup`: `_deps = [...]`.
     lists = (node for node in walk(setup.tree) if isinstance(node, (ast.List, ast.Tuple, ast.Set)))
     rest = [item for node in lists for item in node.elts if isinstance(item, ast.Constant)]
     quiet = replace(file, note=silent)  # not all of them are requirements
@@ -499,7 +499,7 @@ _TOO_OLD = pattern(r"(?i)\brequires? (?:at least )?(?:py)?torch *(?:>=|version) 
 
 
 def _named_files(setup: SetupFile, directory: Path) -> list[str]:
-    """The requirements files beside a setup.py that it names, apart from those for other purposes."""
+    """The requirements files next to a setup.py that it names, apart from those for other purposes."""
     texts = (setup.text(node) for node in walk(setup.tree) if isinstance(node, ast.expr))
     names = [
         text for text in dict.fromkeys(texts) if text and len(text) < 200 and text.endswith((".txt", ".in"))
@@ -517,7 +517,7 @@ def _named_files(setup: SetupFile, directory: Path) -> list[str]:
 
 
 def _read_python(directory: Path) -> Version | None:
-    """The oldest Python that the metadata in a directory allow; what is wrong with them is told elsewhere."""
+    """The oldest Python that the metadata in a directory allow; their problems are reported elsewhere."""
     from torchmigrate.versions.bounds import oldest_python
 
     readers = {"pyproject.toml": _pyproject_python, "setup.cfg": _cfg_python, "setup.py": _setup_python}

@@ -116,7 +116,7 @@ class VersionRange:
         return max(declared, derived or declared)
 
 
-@lru_cache(maxsize=1024)  # asked for each use of a file
+@lru_cache(maxsize=1024)  # called for each use of a file
 def _companions(target: str, minimum: str | None, library: str) -> tuple[Version, Version | None]:
     oldest = None if minimum is None else companion(library, _version(minimum))
     return companion(library, _version(target)), None if oldest == UNKNOWN else oldest
@@ -127,7 +127,7 @@ def timeline(rule: Versioned, versions: VersionRange) -> Timeline:
 
     A change that is in the oldest torch for which the code was written does not: the project lives with it.
     What was deprecated before it warned that it would come, and no longer does; what is deprecated since then
-    or later goes on to warn.
+    or later still warns.
     """
     known = versions.known_to(rule.library)
     deprecated, changed = _concerning(known, rule.deprecated, rule.changed)
@@ -158,7 +158,7 @@ def severity(rule: Versioned, versions: VersionRange) -> Severity | None:
     )
 
 
-@lru_cache(maxsize=4096)  # asked for each use of a file
+@lru_cache(maxsize=4096)  # called for each use of a file
 def _severity(
     target: Version,
     known: Version | None,

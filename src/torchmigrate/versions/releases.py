@@ -46,7 +46,7 @@ PATCH_RELEASES: tuple[Version, ...] = tuple(
     (*release, patch) for release in RELEASES for patch in range(_LAST_PATCH.get(release, 0) + 1)
 )
 
-# The first torch that has wheels for a Python, of which there are none for an older one: those on PyPI.
+# The first torch with wheels on PyPI for each Python.
 PYTHONS: dict[Version, Version] = {
     (3, 5): (1, 0),
     (3, 6): (1, 0),
@@ -115,7 +115,7 @@ COUNTED_AS_TORCH = frozenset(
 
 # Not yet released, or not for this torch: older than every version that a rule can name.
 ABSENT: Version = (0,)
-# Of libraries that nobody told us about: whatever a rule says has been reached.
+# For unknown libraries, every release that a rule names counts as reached.
 UNKNOWN: Version = (10**9,)
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from torchmigrate.versions.bounds import Bound
     from torchmigrate.versions.releases import Version
 
-Note = Callable[[str], None]  # is told, in a line, what was not understood
-# Is told of a file that was not read at all, or (False) that is not what its name says.
+Note = Callable[[str], None]  # receives, in a line, what was not understood
+# Receives a file that was not read at all, or (False) that is not what its name says.
 Trouble = Callable[[Path, str, bool], None]
 
 _OPTION = pattern(r"\s--?[A-Za-z].*$")  # `torch==1.7 --hash=...`
@@ -37,14 +37,14 @@ PACKAGES = frozenset(["torchcodec"])
 
 
 def silent(*_: object) -> None:
-    """Tell nobody."""
+    """Ignore a message."""
 
 
 class StatingFile(Struct, frozen=True):
     """A file that may state a bound.
 
-    project: what it may lead to has to be there. packages: those of `PACKAGES` that it names. companions: the
-        oldest release of each library other than torch that it allows.
+    project: the files that it names must be in it. packages: those of `PACKAGES` that it names. companions:
+        the oldest release of each library other than torch that it allows.
     """
 
     path: Path
@@ -117,7 +117,7 @@ def requirement_lines(file: StatingFile, data: bytes, *, constraints: bool = Tru
             try:
                 waiting.append((other, other.read()))
             except UnreadableError as error:
-                # One that is gone does not mean harm.
+                # A missing file is not an attack.
                 missing = not os.path.lexists(other.path) and is_below(real, str(here.project))
                 if missing:
                     here.tell(f"{include[1]}: {error.reason}")

@@ -97,7 +97,7 @@ class _Texts:
             found = self.text(self.values[node.id][-1], depth + 1)
         elif isinstance(node, ast.JoinedStr):
             parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-            # What is not known is no part of what is looked for.
+            # An unknown part cannot match anything that is looked for.
             found = "".join(self.text(part, depth + 1) or "?" for part in parts)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div, ast.Mod)):
             found = self._operation(node, depth)

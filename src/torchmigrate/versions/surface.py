@@ -17,11 +17,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from torchmigrate.versions.surface_file import Segment, SurfaceFile, Version, entry_in
-from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind, Status
 
 DATA = Path(__file__).with_name("api")
 
-# Made by compiled code or when they are asked for: no source lists what they have.
+# Made by compiled code or on access: no source lists their members.
 _OPAQUE = ("torch._C", "torch.ops", "torch.classes")
 # Bases that add nothing but what every class has.
 _PLAIN_BASES = frozenset(
@@ -34,18 +34,18 @@ _PLAIN_BASES = frozenset(
         "typing_extensions.Protocol",
     }
 )
-_ENDLESS = sys.maxsize  # behind every release
+_ENDLESS = sys.maxsize  # after every release
 _OBJECT = frozenset(dir(type))  # __name__, mro and so on: every class has them
 
 # Where a dotted name leads: the qualified name at its definition and what that is; or why nowhere.
-_Found = tuple[str, Entry]
+_Found = tuple[str, ApiEntry]
 
 # Their compiled functions have no stubs: what they take is read from docstrings, which leave old forms out.
 DOCUMENTED = frozenset(["torch.fft", "torch.linalg", "torch.nested", "torch.sparse", "torch.special"])
 
 
 class Surface:
-    """The names of one library in all its releases, read as far as they are asked for.
+    """The names of one library in all its releases, read as they are needed.
 
     Versions are (major, minor) of the library itself. One that is newer than the data counts as the newest
     in it, and one between two known ones as the older of them; older than all, nothing is known.
@@ -62,15 +62,15 @@ class Surface:
         self._under_way: set[tuple[str, int]] = set()
         self._since, self._until = 0, _ENDLESS  # the releases for which all holds that was read on the way
 
-    def entry(self, name: str, version: Version) -> Entry | None:
-        """What a name is; None if it does not exist, or nobody knows.
+    def entry(self, name: str, version: Version) -> ApiEntry | None:
+        """What a name is; None if it does not exist, or is unknown.
 
         Never an alias, unless of something outside the data (another library, `torch._C`).
         """
         found = self._lookup(name, version)
         return None if isinstance(found, Status) else found[1]
 
-    def entries(self, name: str) -> Iterator[tuple[Version, Entry | None]]:
+    def entries(self, name: str) -> Iterator[tuple[Version, ApiEntry | None]]:
         """What a name is in every release, the oldest first; the same object as long as nothing changes."""
         number = 0
         while number < len(self.versions):
@@ -82,12 +82,12 @@ class Surface:
             number = until
 
     def definition(self, name: str, version: Version) -> str | None:
-        """The qualified name under which the same thing is defined: for names that are the same thing."""
+        """The qualified name of the definition; names of one object have the same."""
         found = self._lookup(name, version)
         return None if isinstance(found, Status) else found[0]
 
     def status(self, name: str, version: Version) -> Status:
-        """Whether a name exists. What is there but only raises (`Entry.gone`) does not."""
+        """Whether a name exists. What is there but only raises (`ApiEntry.gone`) does not."""
         if self._opaque(name):
             return Status.UNKNOWN
         found = self._lookup(name, version)
@@ -98,7 +98,7 @@ class Surface:
     def spans(self, name: str) -> tuple[tuple[Version, Version | None], ...]:
         """The releases in which a name exists, as (first, first without it or None: it is still there).
 
-        A release in which nobody knows counts as the one before it, or as without it if it is the first.
+        A release without data counts as the one before it, or as without it if it is the first.
         """
         spans: list[tuple[Version, Version | None]] = []
         start: Version | None = None
@@ -160,7 +160,7 @@ class Surface:
             return []
         return [owner for owner, _ in self._family(*found, number)]
 
-    def release(self, version: Version) -> dict[str, Entry]:
+    def release(self, version: Version) -> dict[str, ApiEntry]:
         """Everything that is listed in a release, aliases as such. Raises ValueError if it is not there."""
         return self._file.release(version)
 
@@ -225,10 +225,10 @@ class Surface:
             return Status.ABSENT  # what is a module in another release: `torch.fft` before 1.7
         return self._member(*found, last, number)
 
-    def _member(self, name: str, entry: Entry, last: str, number: int) -> _Found | Status:
+    def _member(self, name: str, entry: ApiEntry, last: str, number: int) -> _Found | Status:
         """A member of what is defined as `name`."""
         if entry.kind is EntryKind.MODULE:
-            # What the class of a configuration module is asked for is what the module lists.
+            # Members of the class of a configuration module are those that the module lists.
             for owner, _ in self._family(name, entry, number):
                 found = self._step(owner, last, number)
                 if found is not Status.ABSENT:
@@ -246,7 +246,7 @@ class Surface:
         # An attribute of a value, a function or of something in another library.
         return Status.UNKNOWN
 
-    def _family(self, name: str, entry: Entry, number: int) -> Iterator[_Found]:
+    def _family(self, name: str, entry: ApiEntry, number: int) -> Iterator[_Found]:
         """A module, or a class, and its bases, nearest first, one from elsewhere as an open class."""
         seen: set[str] = set()
         waiting = [(name, entry)]
@@ -257,16 +257,16 @@ class Surface:
                 yield name, entry
                 waiting[:0] = self._bases(entry, number)
 
-    def _bases(self, entry: Entry, number: int) -> Iterator[_Found]:
+    def _bases(self, entry: ApiEntry, number: int) -> Iterator[_Found]:
         for base in entry.bases:
             if base not in _PLAIN_BASES:
                 found = self._resolve(base, number)
                 if isinstance(found, Status) or found[1].kind is not EntryKind.CLASS:
-                    found = (base, Entry(EntryKind.CLASS, open=True))
+                    found = (base, ApiEntry(EntryKind.CLASS, open=True))
                 yield found
 
     def _step(self, owner: str, last: str, number: int) -> _Found | Status:
-        """A member that an owner lists itself, behind its aliases."""
+        """A member that an owner lists itself, with aliases resolved."""
         entry = self._own(owner, last, number)
         if entry is None:
             return Status.ABSENT
@@ -278,7 +278,7 @@ class Surface:
         return (name, entry) if isinstance(found, Status) else self._marked(found, entry)
 
     @staticmethod
-    def _marked(found: _Found, alias: Entry) -> _Found:
+    def _marked(found: _Found, alias: ApiEntry) -> _Found:
         """What an alias stands for, with the marks that only this name has."""
         name, entry = found
         if alias.gone <= entry.gone and (alias.deprecated is None or entry.deprecated is not None):
@@ -288,7 +288,7 @@ class Surface:
             entry, gone=entry.gone or alias.gone, deprecated=said.deprecated, warns=said.warns
         )
 
-    def _own(self, owner: str, last: str, number: int) -> Entry | None:
+    def _own(self, owner: str, last: str, number: int) -> ApiEntry | None:
         """What an owner lists itself in a release."""
         history = self._histories.get((owner, last))
         if history is None:
@@ -329,7 +329,7 @@ def private(name: str) -> bool:
     return any(part.startswith("_") for part in name.split("."))
 
 
-def published(name: str, entry: Entry) -> bool:
+def published(name: str, entry: ApiEntry) -> bool:
     """Whether a name is meant for others: defined there, or taken from below or from a private module."""
     if entry.kind is not EntryKind.ALIAS:
         return True

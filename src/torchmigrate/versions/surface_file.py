@@ -10,7 +10,7 @@ what has members: a module or a class; the empty owner has the library itself as
 Names with the same history share it. A history is a list of segments, each from a release (its number in the
 head) to the next segment: the entry, or nothing where the name does not exist. An entry is a letter for its
 kind, flags, and fields by their first character; the target of an alias ends with a dot if the name follows.
-A field with `#` is what is said where it warns, `~` what only the documentation says, `%` a parameter.
+A field with `#` is the text of the warning, `~` what only the documentation says, `%` a parameter.
 The separators cannot occur in a text: they are escaped, as is the backslash.
 """
 
@@ -20,11 +20,11 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind, Release
+from torchmigrate.versions.surface_model import ApiEntry, DeprecatedParameter, EntryKind, Release
 
 Version = tuple[int, ...]
 # From this release on (its number in the head), the name is this entry, or does not exist.
-Segment = tuple[int, Entry | None]
+Segment = tuple[int, ApiEntry | None]
 
 _FORMAT = "torchmigrate-api-1"
 _BLOCK = 128 * 1024  # characters in a gzip member: some milliseconds to unpack, and few lookups need many
@@ -104,10 +104,10 @@ class SurfaceFile:
                 yield text[start : text.find(_GROUP, start)]
                 place = text.find(wanted, text.find("\n", place))
 
-    def release(self, version: Version) -> dict[str, Entry]:
+    def release(self, version: Version) -> dict[str, ApiEntry]:
         """Everything in one release. Raises ValueError if there is no such release."""
         wanted = self.versions.index(version)
-        found: dict[str, Entry] = {}
+        found: dict[str, ApiEntry] = {}
         for owner, members in self._lines():
             for last, history in members.items():
                 entry = entry_in(history, wanted)
@@ -151,7 +151,7 @@ class SurfaceFile:
         return text
 
 
-def entry_in(history: tuple[Segment, ...], release: int) -> Entry | None:
+def entry_in(history: tuple[Segment, ...], release: int) -> ApiEntry | None:
     """What a history says of a release, by its number in the head."""
     entry = None
     for start, later in history:
@@ -189,7 +189,7 @@ def encode(library: str, releases: Sequence[tuple[Version, Release]]) -> bytes:
     return b"".join([_pack("\n".join(head)), *(packed for _, packed in blocks)])
 
 
-def decode(data: bytes) -> list[tuple[Version, dict[str, Entry]]]:
+def decode(data: bytes) -> list[tuple[Version, dict[str, ApiEntry]]]:
     """Every release in a file, complete: the opposite of `encode`.
 
     Raises:
@@ -239,7 +239,7 @@ def _pack(text: str) -> bytes:
 
 def _write_history(name: str, last: str, releases: Sequence[Release]) -> str:
     written: list[str] = []
-    before: Entry | None = None
+    before: ApiEntry | None = None
     for number, release in enumerate(releases):
         entry = release.get(name)
         if entry != before:
@@ -256,7 +256,7 @@ def _read_history(history: str, last: str) -> tuple[Segment, ...]:
     return tuple(found)
 
 
-def _write_entry(entry: Entry, last: str) -> str:
+def _write_entry(entry: ApiEntry, last: str) -> str:
     fields = [_LETTERS[entry.kind] + "*" * entry.open + "!" * entry.gone + "-" * entry.unread]
     if entry.target:
         target = entry.target.removesuffix(last) if entry.target.endswith("." + last) else entry.target
@@ -269,14 +269,14 @@ def _write_entry(entry: Entry, last: str) -> str:
     return _FIELD.join(fields)
 
 
-def _read_entry(text: str, last: str) -> Entry:
+def _read_entry(text: str, last: str) -> ApiEntry:
     head, *fields = text.split(_FIELD)
     by_mark: dict[str, list[str]] = {">": [], "=": [], "<": [], "#": [], "~": [], "%": []}
     for field in fields:
         by_mark[field[0]].append(_unescape(field[1:]))
     target = by_mark[">"][0] if by_mark[">"] else ""
     said = by_mark["#"] or by_mark["~"]
-    return Entry(
+    return ApiEntry(
         kind=_KINDS[head[0]],
         target=target + last if target.endswith(".") else target,
         signatures=tuple(by_mark["="]),

@@ -35,7 +35,7 @@ class Status(enum.Enum):
 
 
 class DeprecatedParameter(NamedTuple):
-    """A parameter of which a function warns where it is given.
+    """A parameter that a function warns about if it is given.
 
     test: when it warns, as Python: a comparison of the parameter with a literal, `reduce is not None`, or the
         parameter itself or its negation, which are true or false. said: what the library says, as above.
@@ -45,7 +45,7 @@ class DeprecatedParameter(NamedTuple):
     said: str
 
 
-class Entry(Struct, frozen=True):
+class ApiEntry(Struct, frozen=True):
     """What a name is in one release.
 
     target: of an alias, the qualified name that it stands for; it may be of another library. Of a setting
@@ -56,11 +56,11 @@ class Entry(Struct, frozen=True):
         Of a configuration module, the class that it makes itself an instance of.
     open: a module or class may have more names than are listed (`__getattr__`, a star import of what cannot
         be read, names set in a loop, a base from elsewhere).
-    gone: the name is there, but a call only raises, as `torch.symeig` since 2.0: it counts as removed.
+    gone: the name exists, but a call only raises, as `torch.symeig` since 2.0: it counts as removed.
     deprecated: what the library itself says about it, its first sentence, and the next where that says what
         to use instead; None: not deprecated.
     warns: a call (of a module, an import; of a value, looking at it) warns that it is deprecated. Else only
-        the documentation says so.
+    the documentation does.
     parameters: the deprecated ones of those in the signatures.
     unread: nothing in the library reads this setting of a configuration module.
     """
@@ -77,4 +77,4 @@ class Entry(Struct, frozen=True):
     unread: bool = False
 
 
-Release = Mapping[str, Entry]  # everything in one release of one library, by qualified name
+Release = Mapping[str, ApiEntry]  # everything in one release of one library, by qualified name

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.apex.forward import passes
 from torchmigrate.codemods.apex.members import Member, members
-from torchmigrate.codemods.apex.plan import Plan, make_plan
+from torchmigrate.codemods.apex.plan import ApexPlan, make_plan
 from torchmigrate.codemods.apex.uses import BothBackends, concerned, is_foreign
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.functions import functions_of
@@ -167,7 +167,7 @@ def _suppressed(line: int) -> _Kept:
     return _Kept(because(_SUPPRESSED.format(line=line), line=line))
 
 
-def _fix(plan: Plan, rule: Rule, file: FileContext) -> Fix:
+def _fix(plan: ApexPlan, rule: Rule, file: FileContext) -> Fix:
     case = rule.cases[0]
     title = "Train with `torch.amp`"
     if plan.unused:

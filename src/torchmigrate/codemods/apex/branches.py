@@ -80,7 +80,7 @@ class Branches:
         if one != other or len(masters) != len(calls):
             return False
         for master, call in zip(masters, calls, strict=True):
-            assert isinstance(call, ast.Call), "asked for"
+            assert isinstance(call, ast.Call), "the nodes to look for"
             self.parameters[id(master)] = call
         return True
 

@@ -29,7 +29,7 @@ def mixes(level: ast.expr) -> ast.expr:
 
 
 def every_one(tests: Iterable[ast.expr]) -> ast.expr | None:
-    """That some tests hold, each said once; None where there are none."""
+    """The conjunction of some tests, each once; None if there are none."""
     tests = list(tests)
     if len(tests) < 2:
         return tests[0] if tests else None

@@ -204,7 +204,7 @@ class Forward:
         return found
 
     def _to_loss(self, first: ast.stmt, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """The statements behind a forward pass up to the last that computes a loss of its results."""
+        """The statements after a forward pass up to the last that computes a loss of its results."""
         tainted = _bound(first)
         last = 0
         for number, statement in enumerate(rest, 1):

@@ -37,7 +37,7 @@ AUTOCAST = "torch.autocast"
 GRAD_SCALER = "torch.amp.GradScaler"
 
 
-class Plan(Struct):
+class ApexPlan(Struct):
     """The edits of a whole file, and what a person should know of them."""
 
     uses: Uses
@@ -56,7 +56,7 @@ class _Planner:
         self.imports: list[Edit] = []
         self.remarks: list[str] = []
 
-    def plan(self) -> Plan | Refusal:
+    def plan(self) -> ApexPlan | Refusal:
         first, functions, rewriting = self.first, self.functions, self.rewriting
         note_objects(first, functions)
         functions.spread(lambda value: value == MODEL)
@@ -127,7 +127,7 @@ class _Planner:
             ):
                 raise Crowded("the new import would be in code that changes")
             edits.append(edit)
-        return Plan(self.uses, edits, self.remarks)
+        return ApexPlan(self.uses, edits, self.remarks)
 
     def _open(self, scaled: Scaled) -> None:
         """Leave what is under `amp.scale_loss` in its place."""
@@ -212,7 +212,7 @@ class _Planner:
         return code("$scaler.is_enabled()", scaler=text)
 
     def _changes(self, key: str) -> bool:
-        """Whether what the condition reads is set behind `amp.initialize`."""
+        """Whether what the condition reads is set after `amp.initialize`."""
         return any(
             isinstance(node, (ast.Name, ast.Attribute))
             and isinstance(node.ctx, ast.Store)
@@ -285,9 +285,9 @@ class _Planner:
         self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches
     ) -> Code:
         """What stands for `amp.master_params(optimizer)`."""
-        beside = branches.parameters.get(id(call))
-        if beside is not None:
-            return code("$beside", beside=beside)
+        parameters = branches.parameters.get(id(call))
+        if parameters is not None:
+            return code("$parameters", parameters=parameters)
         called = {
             key
             for statement in function.statements
@@ -318,7 +318,7 @@ def replace_numbers(uses: Uses, rewriting: Rewriting) -> None:
         rewriting.replace_node(number.call, code("$x.item()", x=number.argument))
 
 
-def make_plan(file: FileContext) -> Plan | Refusal:
+def make_plan(file: FileContext) -> ApexPlan | Refusal:
     """How a file is rewritten, or why no import can be made for it.
 
     Raises:
@@ -327,7 +327,7 @@ def make_plan(file: FileContext) -> Plan | Refusal:
     return _without_import(file) or _Planner(file).plan()
 
 
-def _without_import(file: FileContext) -> Plan | None:
+def _without_import(file: FileContext) -> ApexPlan | None:
     """The rewrite of a file that uses at most `to_python_float` of its imports; None: it is another one."""
     every = concerned(file.names)
     if any(use.role is not Role.IMPORT and use.call is None for use in every):
@@ -351,7 +351,7 @@ def _without_import(file: FileContext) -> Plan | None:
     presence.rewrite()
     replace_numbers(uses, rewriting)
     prune(presence.gone, functions, rewriting)
-    return Plan(uses, rewriting.edits(), [], unused=True)
+    return ApexPlan(uses, rewriting.edits(), [], unused=True)
 
 
 def _parts(condition: ast.expr | None) -> set[str]:

@@ -19,9 +19,9 @@ from torchmigrate.source.trees import walk
 
 
 class Presence:
-    """The tests whether apex is there: true from now on.
+    """The tests whether apex is installed: true from now on.
 
-    flags: names that say so, bound in a `try` around the import.
+    flags: names that tell this, bound in a `try` around the import.
     """
 
     def __init__(self, uses: Uses, names: SemanticModel, functions: Functions, rewriting: Rewriting) -> None:
@@ -39,7 +39,7 @@ class Presence:
     # ---- the truth of tests ---------------------------------------------------------------------------
 
     def truth(self, node: ast.expr) -> bool | None:
-        """Whether an expression is surely true or false once apex is not asked for; None: who knows."""
+        """Whether an expression is surely true or false once apex is not imported; None: unknown."""
         if id(node) in self._true:
             return True
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -140,7 +140,7 @@ class Presence:
         return None
 
     def _sentinels(self) -> None:
-        """`amp` itself may only be asked whether it is there."""
+        """`amp` itself may only be tested for its existence."""
         for use in self.uses.tests:
             node = use.node
             around = self.functions.around.get(id(node))

@@ -70,7 +70,8 @@ class Scaler:
         self.places: list[ast.stmt] = [first.statement]  # in the home, that need the scaler
         self.level = self._level()
 
-    # ---- who has it -----------------------------------------------------------------------------------
+    # ---- functions with a scaler
+    # -----------------------------------------------------------------------------------
 
     def reach(self, wanted: Iterable[Function]) -> None:
         """Make the scaler known in functions.

@@ -151,7 +151,7 @@ class Steps:
         return Step(call, statement, function, number, node.value)
 
     def _updates(self, steps: list[Step]) -> list[ast.stmt]:
-        """The statements behind which the scaler is updated: the last step of an iteration."""
+        """The statements after which the scaler is updated: the last step of an iteration."""
         groups: dict[object, list[Step]] = defaultdict(list)
         for step in steps:
             loop = next((item for item in self._outwards(step.statement) if isinstance(item, LOOPS)), None)
@@ -180,7 +180,7 @@ class Steps:
             spot = spot.outer
 
     def _is_idle(self, step: Step) -> bool:
-        """Whether a step stands behind `zero_grad()` before all of training: it finds no gradients."""
+        """Whether a step stands after `zero_grad()` before all of training: it finds no gradients."""
         scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
         spot = self.functions.spots[id(step.statement)]
         while spot.index == 0 and spot.outer is not None and isinstance(spot.outer.statement, ast.If):
@@ -359,7 +359,7 @@ class Steps:
                 place = here
         within = {id(node) for node in walk(place.statement)}
         if any(id(scaled.statement) in within for scaled in self.uses.scaled):
-            raise self._unclear(items[0].statement)  # the backward pass would come behind
+            raise self._unclear(items[0].statement)  # the backward pass would come after
         return place.statement
 
 

@@ -369,7 +369,7 @@ def _check_names(scaled: Sequence[Scaled]) -> None:
 
 
 def _may_stay(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement under `amp.scale_loss` is the same behind the backward pass of the scaler."""
+    """Whether a statement under `amp.scale_loss` is the same after the backward pass of the scaler."""
     for node in walk(statement):
         if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)):
             return False

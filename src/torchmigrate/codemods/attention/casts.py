@@ -29,7 +29,7 @@ class Casts:
         self.reader = reader
         self._cast_variables = Answers(self._is_cast_variable, False)
         self.up = False  # to single precision, at or before the softmax
-        self.back = False  # to the dtype of a tensor, behind it
+        self.back = False  # to the dtype of a tensor, after it
 
     def of_softmax(self, operation: Operation) -> None:
         """Note `softmax(scores, dim=-1, dtype=torch.float32)`.

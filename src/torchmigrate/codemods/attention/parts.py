@@ -150,8 +150,8 @@ class PartsReader:
         self.casts.of_softmax(operation)
         self.dim = last_dimension(operation)
         if operation.then is not None:
-            behind = Operation("dropout", operation.operands, {}, operation.then, operation.owner)
-            self._dropout(behind, before)
+            dropout = Operation("dropout", operation.operands, {}, operation.then, operation.owner)
+            self._dropout(dropout, before)
             self.found.number = 1
 
     def _dropout(self, operation: Operation, before: int) -> None:
@@ -216,7 +216,7 @@ class PartsReader:
         return self._scores(value, where)
 
     def _conditional(self, node: ast.Name, statement: ast.If, where: int) -> None:
-        """`if mask is not None: scores = scores + mask`, perhaps behind what prepares the mask."""
+        """`if mask is not None: scores = scores + mask`, perhaps after what prepares the mask."""
         last = statement.body[-1]
         value: ast.expr | None = changed_in_place(last, node.id)
         if is_plain(last) and binds(last, node.id):

@@ -89,7 +89,7 @@ class Numbers:
 
     def _may_be_other(self, attribute: str) -> bool:
         """Whether a class may give an attribute something that is not computed from numbers alone."""
-        assert self.site.owner is not None, "or it is not asked"
+        assert self.site.owner is not None, "otherwise this is not called"
         values = self.reader.layers(self.site.owner).values.get(attribute, [])
         return True in [self._is_other(inner) for value in values for inner in walk(value)]
 

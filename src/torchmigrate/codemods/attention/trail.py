@@ -24,7 +24,7 @@ _RETURNED = (
 class RemovedStatements:
     """The statements of one site that compute nothing but scores and weights.
 
-    gone: those of the site's own block, one behind the other; inner: others, each with its block.
+    gone: those of the site's own block, one after the other; inner: others, each with its block.
     reads: the names in them that are read on the way; names: what they assign.
     captured: what the new call computes, each with the statement of the block that computed it before.
     """
@@ -222,7 +222,7 @@ def written_out(statement: ast.AugAssign) -> ast.expr:
 
 
 def still_holds(statement: ast.If) -> bool:
-    """Whether a condition holds behind its branch as well."""
+    """Whether a condition holds after its branch as well."""
     test = statement.test
     asked = {node.id for node in walk(test) if isinstance(node, ast.Name)}
     if not any(binds(item, name) for item in statement.body for name in asked):

@@ -42,7 +42,7 @@ _SIGMOIDS = frozenset(
 _Named = TypeVar("_Named", ast.Name, ast.Attribute)
 _LAYER = "torch.nn.Sigmoid"
 _SEQUENTIAL = "torch.nn.Sequential"
-# Methods that leave every element as it is, so that a sigmoid before them is one behind them.
+# Methods that leave every element as it is, so that a sigmoid before them is one after them.
 _SHAPES = frozenset("squeeze unsqueeze view reshape flatten float contiguous".split())
 _SAME_OBJECT = frozenset("cuda to cpu train eval float".split())
 # Attributes of a model that can be read without calling it.
@@ -178,7 +178,7 @@ class _Search:
         return [item for item in found if isinstance(item, ast.Call)]
 
     def whole(self, call: ast.Call) -> ast.Call:
-        """A call that makes an object, with the `.cuda()` and `.to(device)` behind it."""
+        """A call that makes an object, with the `.cuda()` and `.to(device)` after it."""
         while True:
             attribute = self.parents[call]
             outer = self.parents.get(attribute)
@@ -214,7 +214,8 @@ class _Search:
         return target if len(others) == 1 else None
 
     def names_in(self, home: ast.AST, name: str) -> list[ast.Name]:
-        """Every mention of a variable of a function, also in functions inside of it that have no such own."""
+        """Every mention of a variable of a function, also in functions inside of it that have none of their
+        own."""
         found: list[ast.Name] = []
         for node in self.below(home, ast.Name).get(name, ()):
             here = self.function_of(node)

@@ -77,7 +77,7 @@ class Operation(Struct, frozen=True):
     keywords: the named ones.
     layer: the `nn.Dropout(...)` that is called, where it is one; then `owner` is the `self.x` that holds it,
         None if it is made on the spot.
-    then: the `nn.Dropout(...)` behind a softmax in the same `nn.Sequential`.
+    then: the `nn.Dropout(...)` after a softmax in the same `nn.Sequential`.
     method: the name of the method, where it is one.
     """
 

@@ -82,7 +82,7 @@ class Builds:
 
 
 def _core(value: ast.expr, chain: list[str]) -> ast.Call | None:
-    """The call that makes an object, without the methods behind it, whose names are added to `chain`."""
+    """The call that makes an object, without the methods after it, whose names are added to `chain`."""
     while isinstance(value, ast.Call):
         if not is_method_of_same(value):
             return value

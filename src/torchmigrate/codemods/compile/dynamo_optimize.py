@@ -1,6 +1,6 @@
 """TM941: `torch._dynamo.optimize(backend)(model)`, and the same as a decorator, as `torch.compile`.
 
-What `optimize` gives can also be a context manager, or be kept and asked for more; `torch.compile` without a
+What `optimize` gives can also be a context manager, or be kept and used again; `torch.compile` without a
 model gives a plain function. So only a call of it on the spot, and a decorator, are rewritten.
 """
 

@@ -48,8 +48,8 @@ class Build(Struct, eq=False):
 
     name: str
     target: ast.Name
-    core: ast.Call  # the call that makes the model, without the `.to(device)` behind it
-    chain: tuple[str, ...]  # the methods behind it
+    core: ast.Call  # the call that makes the model, without the `.to(device)` after it
+    chain: tuple[str, ...]  # the methods after it
     kind: Built
     spot: Spot
 

@@ -1,7 +1,7 @@
 """TM905: what ends the graph of `torch.compile` inside of `forward`.
 
 What is listed was seen to break the graph, or to fail with `fullgraph=True`, on torch 2.13. Not listed is
-what the compiler follows: `.numpy()` with NumPy behind it, assertions, branches on shapes and Python values.
+what the compiler follows: `.numpy()` with NumPy after it, assertions, branches on shapes and Python values.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def _callee(build: Build) -> str:
 
 
 def _obstacle(life: Life, place: Spot) -> str | None:
-    """Why the line cannot simply be put behind the statement at `place`; None: it can."""
+    """Why the line cannot simply be put after the statement at `place`; None: it can."""
     if life.has(Event.COPIES):
         return _COPIES
     if life.has(Event.SHARD):
@@ -199,7 +199,7 @@ def _moved_before(life: Life, barrier: ModelEvent) -> bool:
 
 
 def _place(life: Life) -> Spot:
-    """The statement that the line goes behind: the last that builds or prepares the model before it runs."""
+    """The statement that the line goes after: the last that builds or prepares the model before it runs."""
     barrier = _barrier(life)
     spots = [build.spot for build in life.builds]
     spots += [
@@ -220,7 +220,7 @@ def _while_running(item: ModelEvent, barrier: ModelEvent | None, life: Life) -> 
 
 
 def _straight(life: Life) -> list[ModelEvent]:
-    """What happens to the model in the scope itself, behind its first build."""
+    """What happens to the model in the scope itself, after its first build."""
     start = position(life.builds[0].spot, life.builds[0].target)
     return [item for item in life.happenings if not item.mention.nested and item.mention.position > start]
 
@@ -244,7 +244,7 @@ def _barrier(life: Life) -> ModelEvent | None:
 
 
 def _surely_built(life: Life, place: Spot) -> bool:
-    """Whether the model exists behind a statement that builds it in its branches."""
+    """Whether the model exists after a statement that builds it in its branches."""
     statements = {id(build.spot.statement) for build in life.builds}
     if runs_one_of(place.block[: place.index + 1], statements):
         return True

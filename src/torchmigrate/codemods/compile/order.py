@@ -69,7 +69,7 @@ def _in_place(
 ) -> bool:
     """Whether `model.compile()` stands above, for the same value of the variable.
 
-    compiles: the lines of such calls, by id() of the scope's node and variable; filled when asked for.
+    compiles: the lines of such calls, by id() of the scope's node and variable; filled on demand.
     """
     if not isinstance(node, ast.Name):
         return False

@@ -229,8 +229,8 @@ class _Saved:
         return ast.unparse(value) == self.target
 
     def _bound_otherwise(self) -> bool:
-        """Whether something but assignments binds the variable behind the call: a loop, `with`, `del`."""
-        assert isinstance(self.first.target, ast.Name), "only asked of variables"
+        """Whether something but assignments binds the variable after the call: a loop, `with`, `del`."""
+        assert isinstance(self.first.target, ast.Name), "only called for variables"
         scope = self.first.hit.use.scope
         return any(
             binding.statement is not None

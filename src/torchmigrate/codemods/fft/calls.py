@@ -104,15 +104,15 @@ def read(hit: RuleMatch, source: Source) -> Transform:
 class Measure(Struct, frozen=True):
     """A tensor that may be written once more, to ask for the number of frequencies.
 
-    behind: how many dimensions it has behind the signal's: 1 for pairs.
+    trailing: how many dimensions it has after the signal's: 1 for pairs.
     """
 
     tensor: ast.expr
-    behind: int
+    trailing: int
 
     def last(self) -> Code:
         """The number of frequencies, `tensor.size(-1)`."""
-        return code("$tensor.size($dim)", tensor=self.tensor, dim=str(-1 - self.behind))
+        return code("$tensor.size($dim)", tensor=self.tensor, dim=str(-1 - self.trailing))
 
 
 class _Changes(Struct, frozen=True):
@@ -142,7 +142,7 @@ def new_call(
 
     Args:
         value: the new code of what is transformed.
-        measure: where its size can be asked for, if anywhere.
+        measure: where its size can be read, if anywhere.
         symmetric: whether a spectrum that it is given surely is that of a real signal.
         spell: writes a qualified name at this place.
 
@@ -229,7 +229,7 @@ def _whole(transform: Transform, measure: Measure | None, symmetric: bool) -> _C
 
 
 def _odd(count: int | None, measure: Measure | None) -> Argument:
-    """The sizes of a signal that was not told any: the last one is odd."""
+    """The sizes of a signal without given sizes: the last one is odd."""
     if count is None or measure is None:
         what = "assign its input to a variable" if count is not None else "pass the number of dimensions"
         raise Unclear(

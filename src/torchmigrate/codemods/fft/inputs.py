@@ -1,4 +1,4 @@
-"""What a transform is given: how it becomes complex, and where its size can be asked for."""
+"""What a transform is given: how it becomes complex, and where its size can be read."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def real_only(node: ast.expr, values: Values) -> ast.expr | None:
     return real if same and values.qualified(imaginary.func) == "torch.zeros_like" else None
 
 
-def measure(node: ast.expr, values: Values, behind: int) -> Measure | None:
-    """Where to ask for the number of frequencies of a pair without evaluating it twice.
+def measure(node: ast.expr, values: Values, trailing: int) -> Measure | None:
+    """Where to read the number of frequencies of a pair without evaluating it twice.
 
-    behind: 1 where variables that hold pairs stay what they are, 0 where they become complex.
+    trailing: 1 where variables that hold pairs stay what they are, 0 where they become complex.
     """
     if isinstance(node, (ast.Name, ast.Attribute)):
-        return Measure(node, behind)
+        return Measure(node, trailing)
     if isinstance(node, ast.Call) and values.qualified(node.func) == "torch.view_as_real":
         inner = only_argument(node)
         return Measure(inner, 0) if isinstance(inner, (ast.Name, ast.Attribute)) else None
@@ -64,5 +64,5 @@ def measure(node: ast.expr, values: Values, behind: int) -> Measure | None:
         return None
     part = values.part(stacked[0])
     if part is not None:
-        return Measure(part.pair, behind) if isinstance(part.pair, ast.Name) else None
+        return Measure(part.pair, trailing) if isinstance(part.pair, ast.Name) else None
     return Measure(stacked[0], 0) if isinstance(stacked[0], ast.Name) else None

@@ -22,7 +22,7 @@ class Layout(enum.Enum):
     COLUMN = "column"
 
 
-class Part(Struct, frozen=True):
+class PairPart(Struct, frozen=True):
     """The real (0) or imaginary (1) part of a pair, or one that is indexed before; `pair` may be sliced."""
 
     pair: ast.expr

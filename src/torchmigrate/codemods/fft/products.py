@@ -118,15 +118,15 @@ class _Reader(Struct):
             yield from self.terms(self._named(node), sign)
 
     def _named(self, node: ast.expr) -> ast.expr:
-        """What a variable is given that nothing else reads. Raises ValueError if there is no such thing."""
+        """What a variable is given that nothing else reads. Raises ValueError if there is none."""
         found = self.values.reaching
         seen = found.of(node) if isinstance(node, ast.Name) else frozenset()
         definition = next(iter(seen), None)
         if definition is None or len(seen) != 1 or definition.value is None or definition.statement is None:
             raise ValueError
         parents = self.values.parents
-        beside = parents.get(definition.statement) is parents.get(self.statement)
-        if not beside or definition.name in found.captured or len(found.reads(seen)) != 1:
+        same_block = parents.get(definition.statement) is parents.get(self.statement)
+        if not same_block or definition.name in found.captured or len(found.reads(seen)) != 1:
             raise ValueError
         if not isinstance(definition.value, ast.BinOp):
             raise ValueError

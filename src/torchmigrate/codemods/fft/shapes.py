@@ -36,8 +36,8 @@ def dimension(node: ast.Call, index: int, *more: str) -> int | float | None:
     return next((number(item.value) for item in node.keywords if item.arg in ("dim", *more)), None)
 
 
-def behind(node: ast.Call, element: ast.expr) -> bool:
-    """Whether the dimension of a `stack` is `x.dim()` of its first element: the one behind all others."""
+def is_last_dimension(node: ast.Call, element: ast.expr) -> bool:
+    """Whether the dimension of a `stack` is `x.dim()` of its first element: the one after all others."""
     given = node.args[1:2] or [item.value for item in node.keywords if item.arg in ("dim", "axis")]
     dim = given[0] if given else None
     if not isinstance(dim, ast.Call) or not isinstance(dim.func, ast.Attribute) or dim.args:

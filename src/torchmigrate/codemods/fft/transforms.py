@@ -63,7 +63,7 @@ class Rewriting(Struct, frozen=True):
     title: str = ""
 
 
-class Group(Struct):
+class TransformGroup(Struct):
     """The transforms of one kind in one function, class body or module.
 
     problem: why nothing is rewritten. plain, whole: the rewriting in the real layout, and that with complex
@@ -85,7 +85,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """The findings of one of the rules; all of them are planned together, once."""
     if not hits:
         return
-    done = file.once(_PLAN, lambda: Plan([hit for hit in file.hits if hit.rule.code in CODES], file).done)
+    done = file.once(
+        _PLAN, lambda: TransformPlan([hit for hit in file.hits if hit.rule.code in CODES], file).done
+    )
     for hit in hits:
         if id(hit) not in done.silent:
             fix, blocked_by = done.of.get(id(hit), (None, ()))
@@ -102,20 +104,20 @@ class Outcomes(Struct):
     silent: set[int] = field(default_factory=set)
 
 
-class Plan:
+class TransformPlan:
     """Plan the rewriting of the hits of a file."""
 
     def __init__(self, hits: Sequence[RuleMatch], file: FileContext) -> None:
         self.file = file
         self.around = file.around
         self.done = Outcomes()
-        groups: dict[tuple[int, bool], Group] = {}
+        groups: dict[tuple[int, bool], TransformGroup] = {}
         imports = [hit for hit in hits if hit.use.role is Role.IMPORT]
         for hit in hits:
             if hit.use.role is not Role.IMPORT:
                 scope = _scope(hit.use.scope)
                 key = id(scope), hit.name.endswith("stft")
-                groups.setdefault(key, Group(scope)).hits.append(hit)
+                groups.setdefault(key, TransformGroup(scope)).hits.append(hit)
         for group in groups.values():
             try:
                 self._plan(group)
@@ -126,9 +128,9 @@ class Plan:
 
     # ---- fixes ---------------------------------------------------------------------------------------------
 
-    def _share(self, groups: list[Group], imports: list[RuleMatch]) -> None:
+    def _share(self, groups: list[TransformGroup], imports: list[RuleMatch]) -> None:
         """One fix for each group, or for several that use one import which goes with them."""
-        sets: list[tuple[list[Group], list[RuleMatch]]] = [([group], []) for group in groups]
+        sets: list[tuple[list[TransformGroup], list[RuleMatch]]] = [([group], []) for group in groups]
         for hit in imports:
             binding = hit.use.binding
             mine = [item for item in sets if any(group.users(binding) for group in item[0])]
@@ -144,7 +146,7 @@ class Plan:
         for found, lines in sets:
             self._fix(found, lines)
 
-    def _fix(self, groups: list[Group], imports: list[RuleMatch]) -> None:
+    def _fix(self, groups: list[TransformGroup], imports: list[RuleMatch]) -> None:
         fix: Fix | None = None
         hits = [hit for group in groups for hit in group.hits]
         if not any(group.problem for group in groups):
@@ -177,7 +179,7 @@ class Plan:
 
     # ---- one group -----------------------------------------------------------------------------------------
 
-    def _plan(self, group: Group) -> None:
+    def _plan(self, group: TransformGroup) -> None:
         node = group.scope.node
         assert isinstance(node, _Body), "the scope of a group has statements"
         arguments = node.args if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
@@ -232,7 +234,7 @@ class Plan:
             raise Unclear("the called function is not certain")
         return read(hit, self.file.source)
 
-    def _leave_complex(self, group: Group, transforms: dict[int, Transform], values: Values) -> None:
+    def _leave_complex(self, group: TransformGroup, transforms: dict[int, Transform], values: Values) -> None:
         """Of `istft`, only those calls are outdated whose argument surely is real: it holds pairs."""
         for hit in list(group.hits):
             transform = transforms.get(id(hit.use.call))

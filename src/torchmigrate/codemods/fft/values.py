@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.fft.calls import Transform
-from torchmigrate.codemods.fft.model import Helper, Layout, Length, Part
+from torchmigrate.codemods.fft.model import Helper, Layout, Length, PairPart
 from torchmigrate.codemods.fft.ranks import sizes_unpacked
 from torchmigrate.codemods.fft.scalars import is_scalar
 from torchmigrate.codemods.fft.shapes import (
     adds_dimension,
-    behind,
     dimension,
     ends_with,
     full_slices,
     inside_column,
     is_ellipsis,
+    is_last_dimension,
     keeps_last,
     plain_call,
     sliced,
@@ -200,7 +200,9 @@ class Values:
         if not isinstance(parts, (ast.Tuple, ast.List)) or len(parts.elts) != 2 or len(node.args) > 2:
             return None
         first, second = parts.elts
-        if dimension(node, 1, "axis") != -1 and not (name == "torch.stack" and behind(node, first)):
+        if dimension(node, 1, "axis") != -1 and not (
+            name == "torch.stack" and is_last_dimension(node, first)
+        ):
             return None
         if name == "torch.cat":
             inner = [inside_column(item) for item in (first, second)]
@@ -211,20 +213,20 @@ class Values:
             return None
         return None if self.layout(first) or self.layout(second) else (first, second)
 
-    def part(self, node: ast.expr) -> Part | None:
+    def part(self, node: ast.expr) -> PairPart | None:
         """The pair that an expression takes one part of: `x[..., 0]`."""
         if isinstance(node, ast.Call) and plain_call(node):
             if self._name(node) == "select" and len(self._operands(node)) == 3:
                 value, *rest = self._operands(node)
                 dim, which = (number(item) for item in rest)
                 if self._is_last(value, dim) and which in (0, 1) and self.layout(value) is Layout.PAIR:
-                    return Part(value, int(which))
+                    return PairPart(value, int(which))
             return None
         if not isinstance(node, ast.Subscript):
             return None
         if not isinstance(node.slice, ast.Tuple):  # `x.unbind(-1)[0]`
             unbound, which = self.unbound(node.value), number(node.slice)
-            return Part(unbound, int(which)) if unbound is not None and which in (0, 1) else None
+            return PairPart(unbound, int(which)) if unbound is not None and which in (0, 1) else None
         *before, last = node.slice.elts
         which = number(last)
         if (
@@ -234,9 +236,9 @@ class Values:
         ):
             return None
         if is_ellipsis(before[0] if before else None) and not any(map(is_ellipsis, before[1:])):
-            return Part(node.value, which % 2)
+            return PairPart(node.value, which % 2)
         counted = full_slices(node)
-        return Part(node.value, which) if counted and self._is_last(node.value, counted) else None
+        return PairPart(node.value, which) if counted and self._is_last(node.value, counted) else None
 
     def unbound(self, node: ast.expr) -> ast.expr | None:
         """The pair of `x.unbind(-1)`."""

@@ -183,8 +183,8 @@ class Calls(Comprehensions):
         for number, argument in enumerate(args):
             if isinstance(argument, ast.Starred):
                 self.read(argument, scope)
-                for behind in range(number, number + 8):
-                    cell = self._parameter(callee, behind)
+                for index in range(number, number + 8):
+                    cell = self._parameter(callee, index)
                     if self._is_state(self.cells.get(cell) if cell else None):
                         self.fail(argument, "hides the arguments")
                 break

@@ -43,7 +43,7 @@ _IMPORTED_AGAIN = "another file may import the name from this one"
 _ALONE = 8  # every attempt reads the whole file
 
 
-class Group(Struct):
+class ModelGroup(Struct):
     """Calls that are rewritten together, or not at all.
 
     reason: why not. calls: of the functional models. blocking: the expression that is in the way.
@@ -70,7 +70,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         return
     groups = file.once(_PLAN, lambda: _plan(file))
     level, reasons = applicability(rule.cases[0], rule, file.versions)
-    own: list[tuple[Group, Fix | None]] = []
+    own: list[tuple[ModelGroup, Fix | None]] = []
     for group in groups:
         if not any(hit.use is use for hit in hits for use in group.makes.values()):
             continue
@@ -110,7 +110,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield _explained(finding, group)
 
 
-def _explained(finding: Finding, group: Group | None) -> Finding:
+def _explained(finding: Finding, group: ModelGroup | None) -> Finding:
     """A finding that says why its group is not rewritten, or not with dicts."""
     if group is None or not (group.reason or group.kept):
         return finding
@@ -119,7 +119,7 @@ def _explained(finding: Finding, group: Group | None) -> Finding:
     return replace(finding, blocked_by=because(why, line=line))
 
 
-def _group_of_import(hit: RuleMatch, groups: Sequence[Group]) -> Group | None:
+def _group_of_import(hit: RuleMatch, groups: Sequence[ModelGroup]) -> ModelGroup | None:
     """The group that uses what an import binds; of several the first, if all are rewritten."""
     if hit.use.role is not Role.IMPORT:
         return None
@@ -148,7 +148,7 @@ def maker(use: Use) -> int:
     return _MAKERS.get(last, 0) if root == "functorch" or name.startswith("torch._functorch.") else 0
 
 
-def _plan(file: FileContext) -> list[Group]:
+def _plan(file: FileContext) -> list[ModelGroup]:
     """All calls as one group, or each as its own if all together are not understood; else with tuples."""
     makes = {
         id(use.call): use
@@ -175,7 +175,7 @@ def _plan(file: FileContext) -> list[Group]:
 
 
 def _flow(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> tuple[dict[int, Make], Flow]:
-    """The calls, and who follows what they make.
+    """The calls, and the flow of their results.
 
     Raises:
         Unclear: it is not certain that the functions are those of functorch.
@@ -227,8 +227,8 @@ def _has_other_side(bound: Binding) -> bool:
     )
 
 
-def _attempt(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> Group:
-    group = Group(uses)
+def _attempt(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> ModelGroup:
+    group = ModelGroup(uses)
     makes, flow = _flow(uses, file, local)
     try:
         flow.run()
@@ -243,11 +243,11 @@ def _attempt(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> Group
 
 
 def _with_tuples(
-    uses: dict[int, Use], refused: Sequence[Group], file: FileContext, local: TreeIndex
-) -> Group:
+    uses: dict[int, Use], refused: Sequence[ModelGroup], file: FileContext, local: TreeIndex
+) -> ModelGroup:
     """The group of calls whose state stays a tuple. refused: why they cannot be dicts."""
     calls = [call for group in refused for call in group.calls]
-    group = Group(uses, calls=calls, blocking=refused[0].blocking, kept=refused[0].reason)
+    group = ModelGroup(uses, calls=calls, blocking=refused[0].blocking, kept=refused[0].reason)
     makes, flow = _flow(uses, file, local)
     extra: dict[Edit, None] = {}
     try:
@@ -299,7 +299,7 @@ def _releases(uses: dict[int, Use], file: FileContext) -> tuple[DroppedUse, ...]
     return tuple(release for use in uses.values() for release in file.imports.releases(use))
 
 
-def _write(group: Group, makes: dict[int, Make], flow: Flow, file: FileContext) -> None:
+def _write(group: ModelGroup, makes: dict[int, Make], flow: Flow, file: FileContext) -> None:
     """Collect the edits of a group.
 
     Raises:

@@ -15,7 +15,7 @@ _KEYS = ("name", "key", "parameter_name", "name_of_parameter")
 
 
 class StateWriter:
-    """Collects changes. The methods do nothing until `final`, so that a reader may ask again and again."""
+    """Collects changes. The methods do nothing until `final`, so that a reader may call them repeatedly."""
 
     def __init__(self, file: FileContext, local: TreeIndex) -> None:
         self.source = file.source

@@ -131,7 +131,7 @@ class CallSites:
     # ---- objects in variables ------------------------------------------------------------------------
 
     def _variable(self, node: ast.Name, maker: ast.Call, target: ast.Name) -> None:
-        """`f = MyF(a)` with `f(x)` everywhere behind it."""
+        """`f = MyF(a)` with `f(x)` everywhere after it."""
         name = target.id
         if len(self.local.binders(name)) != 1:
             raise Unclear(f"`{name}` is assigned several times")

@@ -101,7 +101,7 @@ def read_class(node: ast.ClassDef, local: TreeIndex) -> LegacyClass:
         Unclear: there is something in it that has no counterpart.
     """
     forward = legacy_forward(node)
-    assert forward is not None, "only asked for old classes"
+    assert forward is not None, "only called for old classes"
     backward = init = None
     helpers: dict[str, Method] = {}
     statics: set[str] = set()

@@ -114,8 +114,8 @@ class ClassRewriting:
             NewParameter(item.name, item.annotation, None if found.first else item.default)
             for item in found.parameters
         ]
-        behind = arguments[0] if found.first else arguments[-1]
-        self.rewriting.record(parameters_added(self.source, found.forward, behind, new))
+        previous = arguments[0] if found.first else arguments[-1]
+        self.rewriting.record(parameters_added(self.source, found.forward, previous, new))
 
     def _return_gradients(self, statement: ast.Return, backward: Method) -> None:
         """More gradients at the end of what is returned, or before it."""

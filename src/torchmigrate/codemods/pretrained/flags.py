@@ -23,7 +23,7 @@ from torchmigrate.codemods.pretrained.flag_edits import (
     keyword_edits,
 )
 from torchmigrate.codemods.pretrained.options import options_of
-from torchmigrate.codemods.pretrained.tables import Entry, literal_entries
+from torchmigrate.codemods.pretrained.tables import TableEntry, literal_entries
 from torchmigrate.findings import Applicability, Edit, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -303,7 +303,7 @@ class _Search:
         return f"line {node.lineno} also uses `{name}` in another way"
 
     def _entries(
-        self, flags: Sequence[Entry], choices: Sequence[Choice], problem: str | None, reason: str | None
+        self, flags: Sequence[TableEntry], choices: Sequence[Choice], problem: str | None, reason: str | None
     ) -> None:
         """One group of the items of a dict that hold the flag."""
         symbols = list(dict.fromkeys(symbol for choice in choices for symbol in choice.symbols))

@@ -1,4 +1,4 @@
-"""Dicts of arguments that calls unpack: what is in them, who gets them, what else is done with them."""
+"""Dicts of arguments that calls unpack: their content, the calls that receive them, and their other uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from torchmigrate.codemods.pretrained.choice import ModelChoices
-from torchmigrate.codemods.pretrained.tables import Entry, keyword_entries, literal_entries
+from torchmigrate.codemods.pretrained.tables import TableEntry, keyword_entries, literal_entries
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Scope
 
@@ -16,26 +16,26 @@ _READS = frozenset(["get", "pop", "setdefault", "keys", "values", "items", "__co
 _SHOWS = frozenset(["print", "len", "bool", "repr", "str"])
 
 
-class Options(Struct):
+class UnpackedOptions(Struct):
     """A dict that is made in one scope.
 
-    receivers: calls that unpack it. keys: that are read, or asked for. other: mentions that may read or
+    receivers: calls that unpack it. keys: that are read or tested. other: mentions that may read or
     change it in another way.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TableEntry] = field(default_factory=list)
     receivers: list[ast.Call] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     keys: set[object] = field(default_factory=set)
     other: list[ast.expr] = field(default_factory=list)
 
-    def named(self, name: str) -> list[Entry]:
+    def named(self, name: str) -> list[TableEntry]:
         return [entry for entry in self.entries if entry.name == name]
 
 
-def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> Options:
+def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> UnpackedOptions:
     """What a scope's variable holds as a dict of arguments; key: the one whose other uses count."""
-    found = Options()
+    found = UnpackedOptions()
     local = choices.local
     for binding in held.bindings[name]:
         if isinstance(binding.statement, (ast.Assign, ast.AnnAssign)):
@@ -52,7 +52,7 @@ def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> Optio
     return found
 
 
-def _read(mention: ast.Name, found: Options, local: TreeIndex, key: str) -> bool:
+def _read(mention: ast.Name, found: UnpackedOptions, local: TreeIndex, key: str) -> bool:
     """Take in one mention; False if it is none that is understood."""
     outer = local.parent(mention)
     if isinstance(mention.ctx, ast.Store):
@@ -78,23 +78,23 @@ def _read(mention: ast.Name, found: Options, local: TreeIndex, key: str) -> bool
     return isinstance(outer, ast.FormattedValue)
 
 
-def _take(entries: list[Entry] | None, found: Options) -> bool:
+def _take(entries: list[TableEntry] | None, found: UnpackedOptions) -> bool:
     found.entries += entries or []
     return entries is not None
 
 
-def _subscript(node: ast.Subscript, found: Options, local: TreeIndex, key: str) -> bool:
+def _subscript(node: ast.Subscript, found: UnpackedOptions, local: TreeIndex, key: str) -> bool:
     if not isinstance(node.slice, ast.Constant):
         return False
     statement = local.parent(node)
     if isinstance(node.ctx, ast.Store) and isinstance(statement, ast.Assign):
-        found.entries.append(Entry(node.slice, statement.value))
+        found.entries.append(TableEntry(node.slice, statement.value))
         return len(statement.targets) == 1
     found.keys.add(node.slice.value)
     return node.slice.value != key
 
 
-def _method(node: ast.Attribute, found: Options, local: TreeIndex, key: str) -> bool:
+def _method(node: ast.Attribute, found: UnpackedOptions, local: TreeIndex, key: str) -> bool:
     call = local.parent(node)
     if not isinstance(call, ast.Call) or call.func is not node:
         return False
@@ -107,7 +107,7 @@ def _method(node: ast.Attribute, found: Options, local: TreeIndex, key: str) -> 
     return node.attr in _READS and first.value != key
 
 
-def _updates(call: ast.Call) -> Iterator[list[Entry] | None]:
+def _updates(call: ast.Call) -> Iterator[list[TableEntry] | None]:
     for argument in call.args:
         yield literal_entries(argument)
     yield keyword_entries(call)

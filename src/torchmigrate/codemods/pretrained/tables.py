@@ -10,7 +10,7 @@ from torchmigrate.semantics.model import Binding
 from torchmigrate.source.trees import walk
 
 
-class Entry(Struct, frozen=True):
+class TableEntry(Struct, frozen=True):
     """One item of a dict. key: a string, or the keyword of `dict(key=value)`."""
 
     key: ast.expr | ast.keyword
@@ -23,23 +23,25 @@ class Entry(Struct, frozen=True):
         return self.key.value if isinstance(self.key, ast.Constant) else None
 
 
-def literal_entries(node: ast.expr) -> list[Entry] | None:
+def literal_entries(node: ast.expr) -> list[TableEntry] | None:
     """The items of `{...}` or `dict(...)`; None if not all of them can be seen."""
     if isinstance(node, ast.Dict):
         if any(key is None for key in node.keys):
             return None
         return [
-            Entry(key, value) for key, value in zip(node.keys, node.values, strict=True) if key is not None
+            TableEntry(key, value)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if key is not None
         ]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
         return None if node.args else keyword_entries(node)
     return None
 
 
-def keyword_entries(call: ast.Call) -> list[Entry] | None:
+def keyword_entries(call: ast.Call) -> list[TableEntry] | None:
     if any(keyword.arg is None for keyword in call.keywords):
         return None
-    return [Entry(keyword, keyword.value) for keyword in call.keywords]
+    return [TableEntry(keyword, keyword.value) for keyword in call.keywords]
 
 
 def target_of(binding: Binding) -> ast.AST:

@@ -83,7 +83,7 @@ def _ends(name: str, statement: ast.Try) -> bool:
 
 
 def _asks(name: str, loop: ast.While, call: ast.Call) -> bool:
-    """Whether a loop over an iterator agrees on a flag in every turn, and ends where that says so."""
+    """Whether a loop over an iterator agrees on a flag in every turn, and ends when the flag is set."""
     inside = walk(loop)
     if call not in inside or not any(
         isinstance(item, ast.Call) and getattr(item.func, "id", "") == "next" for item in inside

@@ -19,7 +19,7 @@ _NEW = "(RuntimeError, ValueError, IndexError, TypeError)"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """A finding for every `except RuntimeError` behind a `try` of one statement, which holds such a call.
+    """A finding for every `except RuntimeError` after a `try` of one statement, which holds such a call.
 
     What else stands in a longer `try` is as likely what the handler is for; so is memory, if it names that.
     """

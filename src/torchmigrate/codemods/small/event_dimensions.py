@@ -1,6 +1,6 @@
 """TM403 and TM404: transforms that count their event dimensions as before torch 1.8.
 
-There, `event_dim` said how many of the rightmost dimensions belong to one event, and `domain` and `codomain`
+There, `event_dim` told how many of the rightmost dimensions belong to one event, and `domain` and `codomain`
 only which values are valid. Now these two say both, and `event_dim` is read from them.
 """
 

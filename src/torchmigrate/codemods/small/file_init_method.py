@@ -13,8 +13,8 @@ from torchmigrate.rewrite.context import FileContext
 
 _GROUP = "torch.distributed.init_process_group"  # which takes it second; the others by keyword
 _SCHEME = "file:"
-# What comes behind the scheme and is read as it is meant: an absolute path, or a drive of Windows, which is
-# part of the path there; what Windows makes of backslashes is not known. Behind the start of an f-string the
+# What comes after the scheme and is read as it is meant: an absolute path, or a drive of Windows, which is
+# part of the path there; what Windows makes of backslashes is not known. After the start of an f-string the
 # path may follow.
 _RIGHT = pattern(r"//(?:/|[A-Za-z]:|\Z)|/(?!/)|/?\Z|\\")
 

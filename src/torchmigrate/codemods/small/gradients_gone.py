@@ -29,7 +29,7 @@ _COMPOUND = (ast.If, ast.While, ast.Try, ast.With, ast.FunctionDef, ast.AsyncFun
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """A finding for the first use of a gradient behind each call."""
+    """A finding for the first use of a gradient after each call."""
     if not any((binding.target or "").partition(".")[0] == "torch" for binding in file.names.imports):
         return
     for call in file.names.nodes(ast.Call):
@@ -48,7 +48,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _following(statement: ast.stmt, outer: ast.AST) -> list[ast.stmt]:
-    """The statements behind one in its block."""
+    """The statements after one in its block."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(outer, name, None)
         if isinstance(block, list) and statement in block:

@@ -23,7 +23,7 @@ from torchmigrate.rewrite.quotes import quoted_like
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _LAUNCH = "torch.distributed.launch"
-# At the beginning of a text, or behind another command; in a sentence it is for people. A program that is put
+# At the beginning of a text, or after another command; in a sentence it is for people. A program that is put
 # into an f-string, or before a text, is not seen.
 _COMMAND = pattern(
     r"(?:^|&&|[;|(])\s*(?:(?:\w+=\S*|env|exec|nohup|srun|sudo|time)\s+)*(?:\S*python[\d.]*\s+|\$\S+\s+)?"

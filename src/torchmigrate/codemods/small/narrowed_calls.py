@@ -42,7 +42,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _fused_in_training(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
-    """Whether the last thing said of the mode of the model, in the same block before, is `model.train()`."""
+    """Whether the last change of the model's mode, in the same block before, is `model.train()`."""
     given = next((item.value for item in call.keywords if item.arg == "model"), None)
     model = call.args[0] if call.args else given
     if not isinstance(model, (ast.Name, ast.Attribute)):

@@ -35,7 +35,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         elif isinstance(node, ast.ClassDef) and any(map(_defines, node.body)):
             return
     if strings > len(named):
-        return  # asked for by name: getattr, a table of attributes
+        return  # read by name: getattr, a table of attributes
     for attribute in stored:
         edit = renamed(file.source, attribute, WRONG, RIGHT)
         fix = fix_by(rule, file, f"Replace with `{RIGHT}`", edit) if edit is not None else None

@@ -16,7 +16,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.source.trees import walk
 
 _MARK = "_get_lr_called_within_step"
-_EPOCH = "last_epoch"  # who sets it wants the rate of that epoch, which `step` has not set
+_EPOCH = "last_epoch"  # code that sets it needs the rate of that epoch, which `step` has not set
 _CONTEXT = "_enable_get_lr_call"
 
 

@@ -95,7 +95,7 @@ class _Uses:
         return any(self._is_given(name, call) for name in flow.reads(seen))
 
     def _is_given(self, name: ast.Name, call: ast.Call) -> bool:
-        """Whether a name is loaded again behind a call, or given to something when steps were made."""
+        """Whether a name is loaded again after a call, or given to something when steps were made."""
         user = self.index.parent(name)
         if not isinstance(user, ast.Call) or name not in user.args or not self._is_behind(name, call):
             return False
@@ -111,8 +111,8 @@ class _Uses:
         while statement is not None:
             block = self.index.block_of(statement) or []
             end = self.source.span(statement)[1]
-            behind = [item for item in block if self.source.span(item)[0] >= end]
-            if any(is_below(node, item, self.index.parents) for item in behind):
+            following = [item for item in block if self.source.span(item)[0] >= end]
+            if any(is_below(node, item, self.index.parents) for item in following):
                 return True
             outer = self.index.parent(statement)
             statement = self.index.statement_of(outer) if outer is not None else None

@@ -1,6 +1,6 @@
 """TM127: code that refuses to run on the release that is moved to.
 
-`assert torch.__version__.startswith("1.")`, or `if ...: raise`. What stands behind it is taken to be for
+`assert torch.__version__.startswith("1.")`, or `if ...: raise`. What stands after it is taken to be for
 other releases, so that nothing else would be reported of it.
 """
 

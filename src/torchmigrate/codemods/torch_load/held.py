@@ -83,7 +83,7 @@ class Held(IntEnum):
 
 
 class Loading:
-    """What all functions of a file share, worked out when it is first asked for."""
+    """What all functions of a file share, computed when it is first needed."""
 
     def __init__(self, file: FileContext) -> None:
         self.file = file
@@ -222,7 +222,7 @@ class Loading:
         return self.saved.written_as(path, scope) if may_write(self._data) else None
 
     def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:
-        """What a variable of the file, or an attribute, may have; None: who knows."""
+        """What a variable of the file, or an attribute, may have; None: unknown."""
         return self.saved.values_of(node, scope)
 
     def saved_as(self, name: str) -> Iterator[ast.expr]:
@@ -263,8 +263,8 @@ class Loading:
         plain."""
         if name is None or self._plainly.get(name) is False:
             return False
-        beside = self.file.saves_plainly(name)
-        return beside is True or (beside is None and name in self._plainly)
+        plain = self.file.saves_plainly(name)
+        return plain is True or (plain is None and name in self._plainly)
 
 
 class Body:
@@ -623,7 +623,7 @@ class Body:
         return Held.OBJECTS
 
     def _handed(self, node: ast.expr, call: ast.Call, called: ast.Name) -> Held:
-        """What a function of the file makes of a whole file that it gets, and who calls it of the result."""
+        """How a function of the file uses a whole file that it gets, and how its callers use the result."""
         own = [] if isinstance(self._node, ast.Module) else [item.statement for item in self._flow.of(called)]
         functions = own or self._shared.functions.get(called.id, [])
         function = functions[0] if len(functions) == 1 else None
@@ -748,7 +748,7 @@ def _line(node: ast.Name) -> int:
 
 
 def _together(held: Iterable[Held]) -> Held:
-    """`OBJECTS` if one says so, else `ENTRY`, `STATE`; nothing is `PLAIN`."""
+    """`OBJECTS` if one is, else `ENTRY`, `STATE`; nothing is `PLAIN`."""
     every = set(held)
     if Held.STATE in every and not every.isdisjoint(
         (Held.NUMBER, Held.PART)

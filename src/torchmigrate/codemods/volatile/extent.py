@@ -149,9 +149,9 @@ def check_extent(extent: Extent, flow: Flow, body: Sequence[ast.stmt], *, always
                 records = records or not _is_harmless(node)
             elif isinstance(node, ast.BinOp) and isinstance(statement, (ast.Assign, ast.AugAssign)):
                 records = records or "loss" in ast.unparse(statement)
-        beside = flow.beside.get(id(statement), ())
+        others = flow.others.get(id(statement), ())
         if any(
-            isinstance(node, ast.Call) and not _is_harmless(node) for item in beside for node in walk(item)
+            isinstance(node, ast.Call) and not _is_harmless(node) for item in others for node in walk(item)
         ):
             raise Unclear(f"{line} also computes something else that may need gradients")
         if isinstance(statement, (ast.AsyncFor, ast.AsyncWith)):

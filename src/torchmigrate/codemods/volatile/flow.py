@@ -59,7 +59,7 @@ class Flow:
     made: the statements that hold a source.
     leaves: what happens to a value that cannot be followed, with the line and the sources.
     ended: the marks that do end one, by id().
-    beside: what else the statements with several values compute, by id().
+    others: what else the statements with several values compute, by id().
     joined: the sources whose first computed result has an argument from elsewhere as well.
     """
 
@@ -75,7 +75,7 @@ class Flow:
         self.made: dict[int, tuple[Spot, Labels]] = {}
         self.leaves: dict[str, tuple[int, Labels]] = {}
         self.ended: set[int] = set()
-        self.beside: dict[int, list[ast.expr]] = {}
+        self.others: dict[int, list[ast.expr]] = {}
         self._first: dict[int, bool] = {}
         self._sources = sources
         self._marks = marks
@@ -167,7 +167,7 @@ class Flow:
         ):
             each = [self._value(item, state) for item in value.elts]
             if any(each):
-                self.beside[id(self._spot.statement)] = [
+                self.others[id(self._spot.statement)] = [
                     item for item, labels in zip(value.elts, each, strict=True) if not labels
                 ]
             for item, labels in zip(target.elts, each, strict=True):

@@ -34,12 +34,12 @@ _LONGEST = 40
 _NO_GRAD = frozenset(["torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"])
 
 
-class Part:
+class VolatilePart:
     """What happens to volatile variables in one function, or in the module.
 
     hits, settings: where they are made. handed: calls of functions of the file that give one, as sites.
-    gone: statements that go, by id(), with their blocks. wrapped: all calls of `Variable` in the file, by the
-    id() of the statement that each stands in.
+    gone: statements to remove, by id(), with their blocks. wrapped: all calls of `Variable` in the file, by
+    the id() of the statement that each stands in.
     """
 
     def __init__(self, scope: Scope, file: FileContext, wrapped: Mapping[int, Sequence[Use]]) -> None:
@@ -189,8 +189,8 @@ class Part:
             assert site.call is not None and site.data is not None, "chosen so"
             kept[site.call] = site.data
             statements[id(site.statement)] = site.statement, site.block
-        beside = {*statements, *(id(item) for extent in found for item in extent.statements)}
-        uses = [use for key in beside for use in self.wrapped.get(key, ())]
+        keys = {*statements, *(id(item) for extent in found for item in extent.statements)}
+        uses = [use for key in keys for use in self.wrapped.get(key, ())]
         for use in sorted(uses, key=lambda use: use.start):
             call = use.call
             if call is None or call in kept:

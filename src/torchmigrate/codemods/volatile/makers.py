@@ -6,11 +6,11 @@ import ast
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.extent import stored_names
-from torchmigrate.codemods.volatile.function import Part
+from torchmigrate.codemods.volatile.function import VolatilePart
 from torchmigrate.semantics.flow.functions import Function
 
 
-def parameter_of(part: Part, line: int) -> str | None:
+def parameter_of(part: VolatilePart, line: int) -> str | None:
     """The parameter that says whether what a function returns is volatile; None: it always is.
 
     Raises:
@@ -40,11 +40,11 @@ def _plain(value: ast.expr | None) -> ast.expr | None:
     return value.operand if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not) else value
 
 
-def is_negated(part: Part) -> bool:
+def is_negated(part: VolatilePart) -> bool:
     return isinstance(part.sites[min(part.returned)].value, ast.UnaryOp)
 
 
-def never(value: ast.expr | None, part: Part) -> bool:
+def never(value: ast.expr | None, part: VolatilePart) -> bool:
     """Whether the value of the parameter of a function says that nothing is volatile."""
     if not isinstance(value, ast.Constant):
         return False

@@ -13,7 +13,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.volatile.flow import RETURNED
-from torchmigrate.codemods.volatile.function import Part
+from torchmigrate.codemods.volatile.function import VolatilePart
 from torchmigrate.codemods.volatile.makers import argument_for, is_negated, never, parameter_of
 from torchmigrate.codemods.volatile.sites import VARIABLE, Site, flag_of, settings
 from torchmigrate.findings import DroppedUse, Edit, Fix, Reason, because
@@ -38,34 +38,34 @@ class Handing(Struct, eq=False):
     given: the argument that says whether it is, a keyword or a value; None: the default, or nothing, does.
     """
 
-    maker: Part
+    maker: VolatilePart
     call: ast.Call
     given: ast.expr | ast.keyword | None
 
 
-class Group(Struct, eq=False):
+class VolatileGroup(Struct, eq=False):
     """Functions that change together.
 
     handings: the calls among them. problem: why nothing changes.
     """
 
-    parts: list[Part]
+    parts: list[VolatilePart]
     handings: list[Handing] = field(default_factory=list)
     problem: tuple[Reason, ...] = ()
     fix: Fix | None = None
 
 
-class Plan:
+class VolatilePlan:
     """The rewriting of all volatile variables of a file."""
 
     def __init__(self, hits: Sequence[RuleMatch], file: FileContext) -> None:
         self._file = file
         self._scopes = {id(scope.node): scope for scope in file.names.scopes}
         self._scopes[id(file.names.tree)] = file.names.module
-        self._groups: dict[int, Group] = {}  # by id() of the function
-        self._parts: dict[int, Part] = {}  # likewise
+        self._groups: dict[int, VolatileGroup] = {}  # by id() of the function
+        self._parts: dict[int, VolatilePart] = {}  # likewise
         self._inner: defaultdict[int, list[Scope]] = defaultdict(list)  # likewise: the parts within it
-        self._calls: dict[int, Group] = {}  # by id() of a call that hands one on
+        self._calls: dict[int, VolatileGroup] = {}  # by id() of a call that hands one on
         self._parameters: dict[int, str | None] = {}  # of a part that returns some, by id()
         self._wrapped: defaultdict[int, list[Use]] = defaultdict(list)
         for use in file.names.uses:
@@ -109,15 +109,15 @@ class Plan:
 
     # ---- groups ---------------------------------------------------------------------------------------
 
-    def _each(self) -> list[Group]:
+    def _each(self) -> list[VolatileGroup]:
         return list({id(group): group for group in self._groups.values()}.values())
 
-    def _part(self, scope: Scope) -> Part:
+    def _part(self, scope: Scope) -> VolatilePart:
         scope = _function(scope)
         key = id(scope.node)
         if key not in self._parts:
-            part = self._parts[key] = Part(scope, self._file, self._wrapped)
-            self._groups[key] = Group([part])
+            part = self._parts[key] = VolatilePart(scope, self._file, self._wrapped)
+            self._groups[key] = VolatileGroup([part])
             self._join_nested(scope)
         return self._parts[key]
 
@@ -131,7 +131,7 @@ class Plan:
         for other in self._inner[id(scope.node)]:
             self._join(scope, other)
 
-    def _join(self, one: Scope, other: Scope) -> Group:
+    def _join(self, one: Scope, other: Scope) -> VolatileGroup:
         mine, others = self._groups[id(one.node)], self._groups.get(id(other.node))
         if others is not None and others is not mine:
             mine.parts += others.parts
@@ -143,7 +143,7 @@ class Plan:
                 self._calls[id(handing.call)] = mine
         return mine
 
-    def _keep_wrappers(self, group: Group) -> None:
+    def _keep_wrappers(self, group: VolatileGroup) -> None:
         """Leave the other variables of a function as they are: what is volatile is migrated with them."""
         for part in group.parts:
             start, end = 0, len(self._file.source.text)
@@ -161,7 +161,7 @@ class Plan:
     def _local(self) -> TreeIndex:
         return TreeIndex(self._file.names)
 
-    def _follow(self, part: Part) -> Iterator[Part]:
+    def _follow(self, part: VolatilePart) -> Iterator[VolatilePart]:
         """The callers that something volatile is returned to, if that is new to them.
 
         Raises:
@@ -205,7 +205,7 @@ class Plan:
             yield other
 
     def _flag(
-        self, value: ast.expr | None, part: Part, parameter: str | None, scope: Scope, call: ast.Call
+        self, value: ast.expr | None, part: VolatilePart, parameter: str | None, scope: Scope, call: ast.Call
     ) -> tuple[Code | None, frozenset[str]]:
         if parameter is None or value is None or isinstance(value, ast.Constant):
             return None, frozenset()
@@ -249,7 +249,7 @@ class Plan:
 
     # ---- the fix --------------------------------------------------------------------------------------
 
-    def _fix(self, group: Group, rule: Rule) -> Fix:
+    def _fix(self, group: VolatileGroup, rule: Rule) -> Fix:
         """The fix of a group.
 
         Raises:
@@ -289,7 +289,7 @@ class Plan:
         edits = dict.fromkeys((*rewriting.edits(), *needed))
         return file.fixes.fix(rule, title, level, reasons, edits, releases)
 
-    def _dropped(self, group: Group) -> list[Part]:
+    def _dropped(self, group: VolatileGroup) -> list[VolatilePart]:
         """The functions whose parameter has no effect once all is rewritten."""
         found = [part for part in group.parts if self._parameters.get(id(part)) is not None]
         makers = {id(handing.call): handing.maker for handing in group.handings}
@@ -299,7 +299,9 @@ class Plan:
                 return left
             found = left
 
-    def _uses_left(self, part: Part, makers: Mapping[int, Part], dropped: Container[Part]) -> int:
+    def _uses_left(
+        self, part: VolatilePart, makers: Mapping[int, VolatilePart], dropped: Container[VolatilePart]
+    ) -> int:
         """How often a function still reads its parameter; `makers` are those that calls hand on, by id()."""
         name = self._parameters[id(part)]
         node = part.scope.node
@@ -315,7 +317,7 @@ class Plan:
                 going.update(id(item) for item in walk(site.value))
         return sum(id(item) not in going for item in reads)
 
-    def _drop_parameter(self, maker: Part, rewriting: Rewriting) -> None:
+    def _drop_parameter(self, maker: VolatilePart, rewriting: Rewriting) -> None:
         from torchmigrate.rewrite.parameters import parameter_dropped  # with LibCST
 
         node = maker.scope.node

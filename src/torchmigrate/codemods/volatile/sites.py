@@ -102,11 +102,11 @@ def site_of_setting(setting: Setting) -> Site | None:
     return Site(setting.statement, setting.block, None, None, name, flag, names, value)
 
 
-def settings(names: SemanticModel, beside: Collection[int] = ()) -> list[Setting]:
+def settings(names: SemanticModel, makers: Collection[int] = ()) -> list[Setting]:
     """Every `x.volatile = ...` in a file, where x surely is a tensor.
 
     Args:
-        beside: functions, by id(), that make volatile variables: there, x may be one as well.
+        makers: functions, by id(), that make volatile variables: there, x may be one as well.
     """
     scopes = {id(scope.node): scope for scope in names.scopes}
     found: list[Setting] = []
@@ -119,7 +119,7 @@ def settings(names: SemanticModel, beside: Collection[int] = ()) -> list[Setting
                 value = names.values.get(id(target.value), ())
                 alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
                 sure = bool(value) and all(getattr(item, "cls", "") == TENSOR for item in value)
-                if alone and (sure or (not value and id(scope.node) in beside)):
+                if alone and (sure or (not value and id(scope.node) in makers)):
                     assert isinstance(statement, ast.Assign), "has targets"
                     found.append(Setting(statement, target, block, scope, sure))
             inner = scopes.get(id(statement), scope)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.volatile.function import is_false
-from torchmigrate.codemods.volatile.plan import Plan
+from torchmigrate.codemods.volatile.plan import VolatilePlan
 from torchmigrate.codemods.volatile.sites import VARIABLE
 from torchmigrate.findings import Finding, Fix, Reason
 from torchmigrate.match.rule_matches import RuleMatch
@@ -38,17 +38,17 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         yield from (file.fixes.finding(hit, None) for hit in hits)
         return
     mine = [hit for hit in file.hits if hit.rule.codemod == rule.codemod and VARIABLE in hit.rule.symbols]
-    plan = file.once(_PLAN, lambda: Plan(mine, file))
+    plan = file.once(_PLAN, lambda: VolatilePlan(mine, file))
     if makes:
         for hit in hits:
-            yield _told(file.fixes.finding(hit, None), plan.outcome(hit.use.scope, rule))
+            yield _explained(file.fixes.finding(hit, None), plan.outcome(hit.use.scope, rule))
         yield from _wrapped(rule, file, plan)
         return
     yield from (file.fixes.finding(hit, None) for hit in hits)  # reads
     for setting in plan.settings:
         span = file.source.span(setting.target)
         finding = finding_at(rule, file, span, symbol="torch.Tensor.volatile", fix=None)
-        yield _told(finding, plan.outcome(setting.scope, rule))
+        yield _explained(finding, plan.outcome(setting.scope, rule))
 
 
 def _sets_volatile(names: SemanticModel) -> bool:
@@ -62,14 +62,14 @@ def _sets_volatile(names: SemanticModel) -> bool:
     )
 
 
-def _told(finding: Finding, fix: Fix | tuple[Reason, ...] | None) -> Finding:
+def _explained(finding: Finding, fix: Fix | tuple[Reason, ...] | None) -> Finding:
     """A finding with its fix, or with what is in the way of one."""
     if isinstance(fix, Fix):
         return replace(finding, fix=fix)
     return replace(finding, blocked_by=fix or ())
 
 
-def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
+def _wrapped(rule: Rule, file: FileContext, plan: VolatilePlan) -> Iterator[Finding]:
     """Calls that ask a function of the file, or one called `to_var`, to make volatile variables."""
     imports = any((item.target or "").partition(".")[0] == "torch" for item in file.names.imports)
     taking: defaultdict[str, list[ast.FunctionDef]] = defaultdict(list)
@@ -109,7 +109,7 @@ def _wrapped(rule: Rule, file: FileContext, plan: Plan) -> Iterator[Finding]:
                 finding = finding_at(rule, file, file.source.span(item), symbol=VARIABLE, fix=None)
                 fix = plan.outcome(call, rule)
                 advice = f"`{name}` creates volatile variables: remove its parameter, and {rule.advice}"
-                yield _told(finding, fix) if fix is not None else replace(finding, help=advice)
+                yield _explained(finding, fix) if fix is not None else replace(finding, help=advice)
 
 
 def _handed_on(function: ast.FunctionDef, wrappers: Collection[int]) -> set[str | None]:

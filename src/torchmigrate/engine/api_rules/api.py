@@ -6,7 +6,7 @@ from torchmigrate.match.signature import Signature, parse_signature
 from torchmigrate.versions.range import VersionRange
 from torchmigrate.versions.releases import NEWEST
 from torchmigrate.versions.surface import Surface, surface_of
-from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind, Status
 
 Version = tuple[int, ...]
 _CONFIG_CLASS = ".ConfigModule"  # what a configuration module makes itself an instance of
@@ -44,7 +44,7 @@ class Point:
             return any(_has(signature, parameter) for signature in known) if known else None
         return {Status.PRESENT: True, Status.ABSENT: False}.get(self.status(name))
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> ApiEntry | None:
         """What a name is; None where it is not known, or only raises."""
         surface = surface_of(name)
         entry = surface.entry(name, self.version(name)) if surface is not None else None
@@ -67,7 +67,7 @@ class Point:
             prefix = name if end < 0 else name[:end]
             status = surface.status(prefix, version)
             if status is Status.ABSENT and end >= 0 and surface.entry(prefix, version) is not None:
-                return None  # a function that only raises is there: who reads an attribute of it finds that
+                return None  # a function that only raises exists: reading its attribute works
             if status is not Status.PRESENT:
                 owner = surface.definition(prefix.rpartition(".")[0], version) or ""
                 compiled = owner.startswith("torch._C.")  # its stub need not have everything
@@ -159,7 +159,7 @@ def signatures(surface: Surface, name: str, version: Version) -> Signatures:
     return signatures_of(surface.entry(name, version))
 
 
-def signatures_of(entry: Entry | None) -> Signatures:
+def signatures_of(entry: ApiEntry | None) -> Signatures:
     """The same of what a name is in a release."""
     if entry is None or entry.gone or entry.kind not in (EntryKind.FUNCTION, EntryKind.CLASS):
         return ()

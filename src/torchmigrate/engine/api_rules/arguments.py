@@ -17,7 +17,7 @@ from torchmigrate.semantics.model import Use
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import DOCUMENTED, Surface, surface_of
-from torchmigrate.versions.surface_model import Entry
+from torchmigrate.versions.surface_model import ApiEntry
 
 # Names of numpy that compiled functions take in the place of their own, which no stub has.
 _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
@@ -33,7 +33,7 @@ class Functions:
     def __init__(self, api: Api) -> None:
         self.api = api
         self._found: dict[str, Function | None] = {}
-        self._deprecated: dict[str, Entry | None] = {}
+        self._deprecated: dict[str, ApiEntry | None] = {}
 
     def get(self, name: str) -> Function | None:
         """A function by its qualified name; None where not all of its signatures are known."""
@@ -42,7 +42,7 @@ class Functions:
             self._found[name] = self._function(name, surface) if surface else None
         return self._found[name]
 
-    def deprecated(self, name: str) -> Entry | None:
+    def deprecated(self, name: str) -> ApiEntry | None:
         """The entry of a name that is deprecated at the target, or has a deprecated parameter; None for any
         other."""
         if name not in self._deprecated:
@@ -189,7 +189,7 @@ class Arguments:
                 argument,
                 Timeline(library_of(function.name), changed=show_version(move.since)),
             )
-            return  # those behind it moved with it
+            return  # those after it moved with it
 
     # ---- TM005 ---------------------------------------------------------------------------------------
 

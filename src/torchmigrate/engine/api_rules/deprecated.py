@@ -19,7 +19,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.semantics.model import Role, Use, Via
 from torchmigrate.versions.releases import show_version
 from torchmigrate.versions.surface import Surface, private, surface_of
-from torchmigrate.versions.surface_model import DeprecatedParameter, Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, DeprecatedParameter, EntryKind
 
 # Where a name is looked at, not called: there nothing warns, unless an import does.
 _QUIET = (Role.ANNOTATION, Role.STRING)
@@ -63,7 +63,7 @@ class DeprecatedNames:
             ):
                 yield from self._look(use, called, entry)
 
-    def _look(self, use: Use, name: str, entry: Entry) -> Iterator[Finding]:
+    def _look(self, use: Use, name: str, entry: ApiEntry) -> Iterator[Finding]:
         if entry.deprecated is not None and self._is_used(use, name, entry) and not self._is_owned(name):
             found = self.about(use, name, entry, self.surrounding.span(use, name, name))
             if found is not None:
@@ -76,7 +76,7 @@ class DeprecatedNames:
         ):
             yield from self._arguments(use, use.call, name, entry)
 
-    def about(self, use: Use, name: str, entry: Entry, span: tuple[int, int]) -> Finding | None:
+    def about(self, use: Use, name: str, entry: ApiEntry, span: tuple[int, int]) -> Finding | None:
         """The finding about a deprecated name; None where it is not wanted, or the code takes care of it."""
         if (DEPRECATED_API if entry.warns else DOCUMENTED_DEPRECATION) not in self.codes:
             return None
@@ -101,7 +101,7 @@ class DeprecatedNames:
         return False
 
     @staticmethod
-    def _is_used(use: Use, name: str, entry: Entry) -> bool:
+    def _is_used(use: Use, name: str, entry: ApiEntry) -> bool:
         """Whether this is where it warns, or what the documentation means."""
         if entry.kind is EntryKind.MODULE and entry.warns and use.role is Role.IMPORT:
             return True
@@ -118,7 +118,7 @@ class DeprecatedNames:
 
     # ---- arguments -----------------------------------------------------------------------------------
 
-    def _arguments(self, use: Use, call: ast.Call, name: str, entry: Entry) -> Iterator[Finding]:
+    def _arguments(self, use: Use, call: ast.Call, name: str, entry: ApiEntry) -> Iterator[Finding]:
         function = self.functions.get(name)
         if function is None or (function.is_member and not use.method and entry.kind is not EntryKind.CLASS):
             return
@@ -149,7 +149,7 @@ def _is_asked_for(use: Use) -> bool:
 
 
 def _imported_from(use: Use) -> str | None:
-    """The module of a `from ... import`, at the first of its names: said once for the statement."""
+    """The module of a `from ... import`, at the first of its names: reported once for the statement."""
     statement = use.statement
     if not isinstance(statement, ast.ImportFrom) or use.node is not statement.names[0] or statement.level:
         return None
@@ -222,7 +222,7 @@ def first_of(name: str) -> Version | None:
     return spans[0][0] if spans else None
 
 
-def since_when(api: Api, name: str, fits: Callable[[Entry], bool]) -> Version | None:
+def since_when(api: Api, name: str, fits: Callable[[ApiEntry], bool]) -> Version | None:
     """The first of the releases, up to the target, in which all a name is so."""
     surface = surface_of(name)
     if surface is None:
@@ -237,7 +237,7 @@ def since_when(api: Api, name: str, fits: Callable[[Entry], bool]) -> Version | 
     return found
 
 
-def replacement(api: Api, name: str, entry: Entry) -> str | None:
+def replacement(api: Api, name: str, entry: ApiEntry) -> str | None:
     """What the library says to use instead, where that exists at the target and is not deprecated itself."""
     surface = surface_of(name)
     if surface is None:
@@ -269,9 +269,9 @@ def _found(api: Api, surface: Surface, word: str, name: str) -> str | None:
     found = next((whole for whole in wholes if _is_good(api, surface, whole, name)), None)
     if found is None:
         return None
-    beside = f"{name.rpartition('.')[0]}.{found.rpartition('.')[2]}"
-    is_same = surface.definition(beside, version) == surface.definition(found, version)
-    return beside if is_same and not private(beside) else found
+    sibling = f"{name.rpartition('.')[0]}.{found.rpartition('.')[2]}"
+    is_same = surface.definition(sibling, version) == surface.definition(found, version)
+    return sibling if is_same and not private(sibling) else found
 
 
 def _is_good(api: Api, surface: Surface, new: str, name: str) -> bool:

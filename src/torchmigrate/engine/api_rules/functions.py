@@ -10,7 +10,7 @@ from msgspec import Struct
 from torchmigrate.engine.api_rules.api import Api, Signatures, Version, signatures_of
 from torchmigrate.match.signature import Parameter, Signature
 from torchmigrate.versions.surface import Surface
-from torchmigrate.versions.surface_model import Entry, EntryKind
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind
 
 # Before torch had stubs, what is known of its compiled functions comes from their docstrings.
 _CERTAIN_SINCE: dict[str, Version] = {"torch": (1, 2)}
@@ -47,7 +47,7 @@ class Function:
         """The signatures in every release up to the target, the oldest first."""
         target = self._api.target.version(self.name)
         found: list[tuple[Version, Signatures]] = []
-        last: Entry | None = None
+        last: ApiEntry | None = None
         then: Signatures = ()
         for version, entry in self._surface.entries(self.name):
             if version > target:

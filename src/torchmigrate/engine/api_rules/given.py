@@ -99,7 +99,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def argument_of(call: ast.Call, name: str, signatures: tuple[Signature, ...]) -> ast.expr | None:
-    """What a call gives for a parameter; None: nothing, or that cannot be told."""
+    """What a call gives for a parameter; None: nothing, or unknown."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value

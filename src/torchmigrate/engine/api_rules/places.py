@@ -163,7 +163,7 @@ class Surrounding:
     # ---- places --------------------------------------------------------------------------------------
 
     def span(self, use: Use, name: str, prefix: str) -> tuple[int, int]:
-        """Where the prefix of a use's name is written; the whole use where that cannot be told."""
+        """Where the prefix of a use's name is written; the whole use if that is unknown."""
         beyond = name[len(prefix) :]
         if use.role is Role.IMPORT:
             return self._span_of_import(use, prefix)
@@ -196,7 +196,8 @@ class Surrounding:
 
 
 def imports_from(use: Use, prefix: str) -> bool:
-    """Whether a `from ... import` takes something out of what is missing: said once for the statement."""
+    """Whether a `from ... import` imports something from a missing module: reported once for the
+    statement."""
     statement = use.statement
     return (
         isinstance(statement, ast.ImportFrom)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmigrate.engine.api_rules.api import Api, Signatures, signatures
 from torchmigrate.versions.releases import Version
 from torchmigrate.versions.surface import Surface, surface_of
-from torchmigrate.versions.surface_model import Entry, EntryKind, Status
+from torchmigrate.versions.surface_model import ApiEntry, EntryKind, Status
 
 # What TorchDynamo logs is set by `torch._logging` since torch 2.1.
 _LOGS = {
@@ -44,7 +44,7 @@ def _public_name(surface: Surface, origin: str | None, version: Version) -> str 
     return next(public, origin if surface.status(origin, version) is Status.PRESENT else None)
 
 
-def _same_name(api: Api, surface: Surface, name: str, entry: Entry, old: Signatures) -> str | None:
+def _same_name(api: Api, surface: Surface, name: str, entry: ApiEntry, old: Signatures) -> str | None:
     """A module, function or class of the same subpackage with the same last part; None: there is none.
 
     It takes like arguments. What takes none is only offered where it is the one of its kind and name. If the
@@ -124,7 +124,7 @@ def nearest(api: Api, name: str) -> str | None:
     return f"{owner}.{close[0]}" if close else None
 
 
-def _last_entry(surface: Surface, name: str, api: Api) -> tuple[Entry, Version] | None:
+def _last_entry(surface: Surface, name: str, api: Api) -> tuple[ApiEntry, Version] | None:
     """What a name was in the last release before the target that had it, and which one that is."""
     target = api.target.version(name)
     for version in reversed(surface.versions):

@@ -1,4 +1,4 @@
-"""Records what a running program does at the places of outdated names: of which kind the objects are.
+"""Records what a running program does at the places of outdated names: the kinds of the objects.
 
 It runs in the program's own Python, where torchmigrate need not be installed: Python 3.6 or newer, nothing
 but the standard library, torch from 1.0 on or none. So annotations that old Pythons cannot evaluate are text.
@@ -6,7 +6,7 @@ but the standard library, torch from 1.0 on or none. So annotations that old Pyt
 torch itself is left as it is. A file of the project is compiled with a call around what a name that the rules
 speak of is looked up on, and around what is passed to it: `x.symeig(a)` runs as `seen(7, x).symeig(seen(8,
 a))`, where `seen` gives back the same object. pytest rewrites asserts in the same way. So functions stay the
-same objects, `hasattr` of a name that is gone is false, exceptions are the program's own, and what reads the
+same objects, `hasattr` of a removed name is false, exceptions are the program's own, and what reads the
 source (`torch.jit.script`, `inspect`) sees the source. No compiled file is written, and none is read.
 
 Only kinds are kept: classes, dtypes, numbers of dimensions, layouts, and whether the first two arguments of a
@@ -100,7 +100,7 @@ class _Places:
 
     def _visit(self, node: Any) -> Any:
         if isinstance(node, ast.JoinedStr) or type(node).__name__ in ("TemplateStr", "TypeAlias"):
-            return node  # positions in there are not told before Python 3.12
+            return node  # positions in there are unknown before Python 3.12
         if isinstance(node, ast.Assert) and self.skips_asserts:
             return node
         if isinstance(node, ast.Call):
@@ -480,7 +480,7 @@ class Recorder:
 
 
 def _tensor_key(torch: Any, kind: type) -> "Callable[[Any], Any]":
-    """What tells tensors apart; nothing that a program put into torch is asked."""
+    """What tells tensors apart; nothing that a program put into torch is called."""
     if not _is_plain(torch, kind):
         return lambda value: kind
     modes: Any = getattr(torch._C, "_len_torch_function_stack", None)
@@ -542,7 +542,7 @@ def _described(value: Any, kind: type) -> str:
 
 
 def _is_gone(value: Any, name: str) -> bool:
-    """Whether an object surely has no such attribute; nothing of the program is called to see that."""
+    """Whether an object surely lacks an attribute; nothing of the program is called to see that."""
     if type(value) is type(sys):
         if name in vars(value):
             return False
@@ -666,7 +666,7 @@ _recorder: "Recorder | None" = None
 
 
 def start_from_environment() -> None:
-    """Start where the environment says so."""
+    """Start if the environment asks for it."""
     path = os.environ.get(SETTINGS)
     if path:
         start(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from torchmigrate.match.conditions import Given, literal, same
+from torchmigrate.match.conditions import ArgumentValue, literal, same
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext
 from torchmigrate.match.pattern import mark
 from torchmigrate.match.precedence import tightness
@@ -20,7 +20,7 @@ class Environment:
 
     def __init__(
         self,
-        given: Given,
+        given: ArgumentValue,
         place: MatchContext,
         layout: CallLayout | None,
         mapping: Mapping[str, Mapping[str, str]],

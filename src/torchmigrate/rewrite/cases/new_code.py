@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Edit
-from torchmigrate.match.conditions import Given, binds_or_waits, is_plain
+from torchmigrate.match.conditions import ArgumentValue, binds_or_waits, is_plain
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext
 from torchmigrate.match.signature import RECEIVER
 from torchmigrate.rewrite.call_layout import parse_call, relayout
@@ -33,7 +33,7 @@ from torchmigrate.source.trees import has_effects
 
 
 def by_operations(
-    case: Case, call: ast.Call, given: Given, place: MatchContext, symbol: str
+    case: Case, call: ast.Call, given: ArgumentValue, place: MatchContext, symbol: str
 ) -> tuple[list[Edit], bool]:
     """Edits that change the arguments of a call, and whether a comment then stands at another one."""
     layout = parse_call(place.source, call)
@@ -47,7 +47,7 @@ def by_template(
     case: Case,
     rule: Rule,
     root: ast.AST,
-    given: Given,
+    given: ArgumentValue,
     context: Context | None,
     place: MatchContext,
     symbol: str,
@@ -77,7 +77,9 @@ def by_template(
     return edits, callee, misplaced
 
 
-def _check_lost(parts: Sequence[Part], given: Given, case: Case, rule: Rule, place: MatchContext) -> None:
+def _check_lost(
+    parts: Sequence[Part], given: ArgumentValue, case: Case, rule: Rule, place: MatchContext
+) -> None:
     """Every argument must live on in the template, or the case must say that it need not."""
     used = {part.name for part in parts}
     vanish: list[ast.AST] = []

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Edit, Reason, because
-from torchmigrate.match.conditions import Given, all_hold
+from torchmigrate.match.conditions import ArgumentValue, all_hold
 from torchmigrate.match.context import CannotFix, DoesNotFit, MatchContext, Rewrite
 from torchmigrate.match.matching import Match, given_by, matches, signature_of
 from torchmigrate.match.pattern import METAVARIABLE, PREFIX, match_pattern
@@ -85,7 +85,7 @@ class _Rewriting:
         self.place = place
         self.match = match
         self.use = place.use
-        self.given: Given | None = None  # the arguments, once they are known
+        self.given: ArgumentValue | None = None  # the arguments, once they are known
 
     def run(self) -> Rewrite:
         """Raises DoesNotFit if the case is about something else, CannotFix if there is no fix."""
@@ -126,7 +126,7 @@ class _Rewriting:
             root = context.outer if context.kind in ("index", "field") else root
         return self.finish(outcome.edits, outcome.callee, outcome.misplaced, root)
 
-    def outcome(self, root: ast.AST, given: Given, context: Context | None) -> _Outcome:
+    def outcome(self, root: ast.AST, given: ArgumentValue, context: Context | None) -> _Outcome:
         return self.by_name(given) if self.case.template is None else self.by_template(root, given, context)
 
     def text(self, source: str) -> str:
@@ -149,7 +149,7 @@ class _Rewriting:
 
     # ---- a new name, new arguments -------------------------------------------------------------------
 
-    def by_name(self, given: Given) -> _Outcome:
+    def by_name(self, given: ArgumentValue) -> _Outcome:
         case, use, place = self.case, self.use, self.place
         edits: list[Edit] = []
         callee = self.match.symbol
@@ -183,11 +183,11 @@ class _Rewriting:
 
     # ---- a template ----------------------------------------------------------------------------------
 
-    def by_template(self, root: ast.AST, given: Given, context: Context | None) -> _Outcome:
+    def by_template(self, root: ast.AST, given: ArgumentValue, context: Context | None) -> _Outcome:
         from torchmigrate.rewrite.cases.new_code import by_template  # with LibCST
 
         case = self.with_variables()
-        assert case.template is not None, "asked for a template"
+        assert case.template is not None, "called for a template"
         text, symbol = self.text(case.template), self.match.symbol
         return _Outcome(*by_template(text, case, self.rule, root, given, context, self.place, symbol))
 

@@ -165,7 +165,7 @@ def _loads_submodule(binding: Binding, names: SemanticModel, places: Collection[
 
 
 def _registers_operators(binding: Binding, names: SemanticModel) -> bool:
-    """Whether a library is imported where its operators may be asked for by name."""
+    """Whether a library is imported whose operators may be used by name."""
     root = (binding.target or "").partition(".")[0]
     if root == "torch" or root not in LIBRARY_ROOTS:
         return False

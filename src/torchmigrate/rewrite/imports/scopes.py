@@ -20,13 +20,13 @@ Step = tuple[list[ast.stmt], ast.stmt | None]
 
 
 class ImportScopes:
-    """Answers for one file; built once, asked for each import that a fix needs."""
+    """Answers for one file; built once, used for each import that a fix needs."""
 
     def __init__(self, names: SemanticModel, source: SourceText, exports: Exports) -> None:
         self.names = names
         self.exports = exports
         self.source = source
-        # Declared `global` or `nonlocal` somewhere: who binds these last is not known.
+        # Declared `global` or `nonlocal` somewhere: it is unknown which code binds these last.
         self.declared: set[str] = set()
         for scope in names.scopes:
             self.declared |= scope.globals | scope.nonlocals
@@ -112,7 +112,7 @@ class ImportScopes:
         return False
 
     def deferred(self, scope: Scope, outer: Scope) -> bool:
-        """Whether code in `scope` runs only after the body of `outer` has gone on (inside a function)."""
+        """Whether code in `scope` runs only after the body of `outer` has continued (inside a function)."""
         here: Scope | None = scope
         while here is not None and here is not outer:
             if here.kind == "function":

@@ -20,7 +20,7 @@ NOT_CONSTANT = NotConstant()
 
 
 class FileFacts:
-    """Answers about one file, computed when first asked for."""
+    """Answers about one file, computed on demand."""
 
     def __init__(self, names: SemanticModel) -> None:
         self.names = names

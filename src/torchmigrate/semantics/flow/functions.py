@@ -1,4 +1,5 @@
-"""The functions of a file, the statements of each, who calls whom, and which objects they share."""
+"""The functions of a file, the statements of each, the calls between them, and the objects that they
+share."""
 
 from __future__ import annotations
 

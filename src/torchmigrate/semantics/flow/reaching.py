@@ -66,7 +66,7 @@ class Reaching(Struct):
 def reaching(body: list[ast.stmt], arguments: ast.arguments | None, *, befores: bool = True) -> Reaching:
     """The definitions of a function body, or of a module (without arguments).
 
-    befores: whether `Reaching.before` will be asked, which takes as long as the rest.
+    befores: whether `Reaching.before` is needed, which takes as long as the rest.
     """
     flow = _Walk(befores)
     env: _Env = {}

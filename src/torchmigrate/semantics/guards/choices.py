@@ -35,7 +35,7 @@ _VERSION = pattern(r"v?\d+(\.\w+)*\+?\Z")
 
 
 class Choices:
-    """Answers for one file, worked out when first asked for."""
+    """Answers for one file, computed on demand."""
 
     def __init__(self, names: SemanticModel) -> None:
         self.names = names
@@ -118,7 +118,7 @@ class Choices:
             node = outer
 
     def _rest(self, node: ast.If) -> list[tuple[Place, Place]]:
-        """What stands in the block of an `if` behind it, and behind those that it is an `elif` of."""
+        """What stands in the block of an `if` after it, and after those that it is an `elif` of."""
         found: ast.stmt = node
         for _ in range(_FAR):
             outer = self.names.parents.get(found)

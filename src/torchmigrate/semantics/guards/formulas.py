@@ -46,7 +46,7 @@ class Lookup(Struct, frozen=True):
 
 
 def outcome(formula: Formula, lookup: Lookup) -> bool | None:
-    """Whether `formula` holds at the target; None when that cannot be told."""
+    """Whether `formula` holds at the target; None if unknown."""
     if isinstance(formula, VersionTest):
         target = lookup.version(formula.library)
         return None if target is None else holds(formula.op, formula.part, formula.version, target)
@@ -187,7 +187,7 @@ def any_outwards(guards: Guards, question: object, holds_at: Callable[[Guards], 
     A thousand early returns make a thousand guards around each other: the answer is kept at each of them.
 
     Args:
-        question: stands for `holds_at`, to be told from every other question about guards.
+        question: a key for `holds_at`, different from the keys of all other questions about guards.
     """
     asked: list[Guards] = []
     found: bool | None = None

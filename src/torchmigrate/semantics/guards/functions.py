@@ -42,7 +42,7 @@ _CHECKS = pattern("version|torch|compat|require|support|check|verify", re.IGNORE
 _TESTS = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.NamedExpr)
 
 
-class Given:
+class GivenParameter:
     """The argument for a parameter, or its default; its value is computed when it is first needed.
 
     evaluate: what expressions mean where it is written.
@@ -63,7 +63,7 @@ class Inside:
     held: what parameters and local names hold. depth: how many functions were entered on the way.
     """
 
-    def __init__(self, outer: Evaluate, held: dict[str, Value | Given]) -> None:
+    def __init__(self, outer: Evaluate, held: dict[str, Value | GivenParameter]) -> None:
         self.outer = outer
         self.held = held
         self.depth: int = getattr(outer, "depth", 0) + 1
@@ -97,7 +97,7 @@ def entered(
         return None
     parameters = function.args
     names = [item.arg for item in (*parameters.posonlyargs, *parameters.args)]
-    held: dict[str, Value | Given] = dict.fromkeys(names, (OPAQUE,))
+    held: dict[str, Value | GivenParameter] = dict.fromkeys(names, (OPAQUE,))
     held |= {item.arg: (OPAQUE,) for item in parameters.kwonlyargs}
     for rest in (parameters.vararg, parameters.kwarg):
         if rest is not None:
@@ -109,7 +109,7 @@ def entered(
     by_keyword = zip((item.arg for item in parameters.kwonlyargs), parameters.kw_defaults, strict=True)
     for name, written in (*defaults, *by_keyword):
         if written is not None:
-            held[name] = Given(written, default)
+            held[name] = GivenParameter(written, default)
     given = call.args if call is not None else []
     keywords = call.keywords if call is not None else []
     if len(given) > len(names) and parameters.vararg is None:
@@ -117,11 +117,11 @@ def entered(
     for name, written in zip(names, given, strict=False):
         if isinstance(written, ast.Starred):
             return None
-        held[name] = Given(written, argument)
+        held[name] = GivenParameter(written, argument)
     for keyword in keywords:
         if keyword.arg is None:
             return None
-        held[keyword.arg] = Given(keyword.value, argument)
+        held[keyword.arg] = GivenParameter(keyword.value, argument)
     return Inside(evaluate, held)
 
 
@@ -139,7 +139,7 @@ def may_answer(function: Function) -> bool:
     return len(walk(function, _MOST_NODES)) <= _MOST_NODES
 
 
-@functools.cache  # the same few names again and again
+@functools.cache  # the same few names repeat
 def may_check(name: str) -> bool:
     """Whether a function is called as one that may refuse a release."""
     return _CHECKS.search(name) is not None
@@ -315,12 +315,14 @@ class _Body:
         assert positive is not None and negative is not None, "just looked"
         return any_of((both(test, positive), both(negate(test), negative)))
 
-    def _met(self, paths: list[tuple[Formula, dict[str, Value | Given]]]) -> dict[str, Value | Given]:
+    def _met(
+        self, paths: list[tuple[Formula, dict[str, Value | GivenParameter]]]
+    ) -> dict[str, Value | GivenParameter]:
         """What names hold after a choice, by the tests under which each path is taken."""
         if len(paths) == 1:
             return paths[0][1]
         (test, one), (otherwise, other) = paths
-        met: dict[str, Value | Given] = {}
+        met: dict[str, Value | GivenParameter] = {}
         for name in {**one, **other}:
             left, right = one.get(name, (OPAQUE,)), other.get(name, (OPAQUE,))
             if left == right:
@@ -331,8 +333,8 @@ class _Body:
         return met
 
 
-def _value_of(held: Value | Given) -> Value:
-    return held.value if isinstance(held, Given) else held
+def _value_of(held: Value | GivenParameter) -> Value:
+    return held.value if isinstance(held, GivenParameter) else held
 
 
 def _is_silent(node: ast.stmt) -> bool:

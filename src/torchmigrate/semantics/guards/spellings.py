@@ -151,7 +151,7 @@ def two_sided_helper(name: str) -> str | None:
     return _OPERATORS[found["word"]] if found else None
 
 
-@cache  # the same few names again and again
+@cache  # the same few names repeat
 def compares_versions(name: str) -> bool:
     """Whether a function promises, by its name, to compare the version of a library."""
     kinds = (helper_test, operator_helper, bounds_helper, two_sided_helper)

@@ -129,7 +129,7 @@ def evaluate_special(node: ast.expr, evaluate: Evaluate) -> Value | None:
     """The value of an expression that is about versions or the presence of names; None for all others.
 
     `getattr(torch, "x", None)` is both the name, not surely bound, and the flag that it exists. The
-    value of `Version("1.8")` is a `Const` with a `VersionLiteral`. `evaluate` is never asked about `node`
+    value of `Version("1.8")` is a `Const` with a `VersionLiteral`. `evaluate` is never called with `node`
     itself.
     """
     if isinstance(node, ast.Call):
@@ -215,7 +215,7 @@ def _is_plain(name: str) -> bool:
 _MARKS = pattern("skip|xfail|require|implement_for|run_?if", re.IGNORECASE)
 
 
-@cache  # the same few names again and again
+@cache  # the same few names repeat
 def may_mark(name: str) -> bool:
     """Whether a function may make a decorator that decides whether something runs."""
     return _MARKS.search(name) is not None

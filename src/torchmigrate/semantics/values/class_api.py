@@ -3,7 +3,7 @@
 Made by tools/class_api.py from torch; do not edit.
 """
 
-# base: the classes that derive from it, unless `objects.usual_base` says so
+# base: the classes that derive from it, unless `objects.usual_base` differs
 DERIVED = """
 torch.amp.GradScaler: torch.cpu.amp.GradScaler torch.cuda.amp.GradScaler
 torch.ao.quantization.UniformQuantizationObserverBase: torch.ao.quantization.HistogramObserver

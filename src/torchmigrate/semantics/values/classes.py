@@ -25,7 +25,7 @@ _PLAIN = frozenset(["abc", "typing", "typing_extensions", "enum", "unittest", "o
 
 
 def as_attribute(value: Value) -> Value:
-    """A value once it is an attribute of an object: who knows what else sets that to another function."""
+    """A value once it is an attribute of an object: other code may set it to another function."""
     if value is not UNKNOWN and any(item.__class__ is QualifiedName for item in value):
         return tuple(
             QualifiedName(item.name, False, Via.SELF, taken=item.taken)

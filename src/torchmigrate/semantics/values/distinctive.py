@@ -66,7 +66,7 @@ GIVING = {
     "param_groups": OPTIMIZER,
 }
 GIVING_ATTRIBUTES = frozenset(["param_groups"])  # that are not called
-# Methods that only tensors have: who calls one on a name knows that it holds one.
+# Methods that only tensors have: a name with such a call holds a tensor.
 TELLING = frozenset(
     """
     addmm_ baddbmm bernoulli_ bmm clamp_ clamp_max clamp_min div_ exp_ expand_as exponential_ index_add

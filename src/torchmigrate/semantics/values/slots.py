@@ -34,7 +34,7 @@ Changes = dict[str, Slot | None]  # names that a branch binds or (None) deletes
 class Env(dict[str, Slot]):
     """What the names of a scope hold at the place that the walk has reached.
 
-    Branches are walked in it one behind the other, and what each changes is taken back at its end: copies
+    Branches are walked in it one after the other, and what each changes is taken back at its end: copies
     would take as long as the file has names, for every `if`.
     """
 

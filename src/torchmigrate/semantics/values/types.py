@@ -349,7 +349,7 @@ def elements(value: Value) -> Value:
 def level(value: Value) -> int:
     """How far it is known that a value is a tensor (or None, on which nothing can be called).
 
-    SURE, STATED where only an annotation says so, MAYBE, or 0.
+    SURE, STATED if known from an annotation only, MAYBE, or 0.
     """
     if value is UNKNOWN:
         return 0

@@ -111,7 +111,7 @@ class Blocks:
                 self.statements.visit_children(statement)
             if left:
                 ended = True
-                if isinstance(statement, _LEAVES):  # what is behind it never runs
+                if isinstance(statement, _LEAVES):  # what is after it never runs
                     state.guards = Guards(formula=FALSE, outer=state.guards)
         state.guards, state.block = guards, outer_block
         return ended

@@ -91,7 +91,7 @@ class Chains:
         """The value of a chain whose first part, `base`, holds `value`; the last of `attrs` comes first."""
         state = self.state
         if len(attrs) == 1 and attrs[0] in distinctive.TELLING and call is not None and _is_open(value):
-            value = self._told(base, value, bindings)
+            value = self._infer_tensor(base, value, bindings)
         if value is UNKNOWN:
             if attrs and state.imports_torch:
                 return self._of_unknown(node, attrs, role, call, decorates, bindings)
@@ -144,7 +144,7 @@ class Chains:
             return UNKNOWN
         return stated((types.attribute(cls, last, True),))
 
-    def _told(self, base: ast.expr, value: Value, bindings: tuple[Binding, ...]) -> Value:
+    def _infer_tensor(self, base: ast.expr, value: Value, bindings: tuple[Binding, ...]) -> Value:
         """What a name holds, one of whose methods only tensors have; it holds that from here on.
 
         Not where the call may be the one that a test has let through, of several kinds of objects.

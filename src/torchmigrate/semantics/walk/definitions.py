@@ -205,7 +205,7 @@ class Definitions:
             self.state.setups -= 1
 
     def _usual(self, item: Deferred) -> tuple[Value, Value]:
-        """What the first parameter of a function and the other ones hold, where nothing else says so."""
+        """What the first parameter of a function and the other ones hold, by default."""
         owner, node = item.owner, item.node
         if owner is None:
             return UNKNOWN, UNKNOWN

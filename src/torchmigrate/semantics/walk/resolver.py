@@ -170,7 +170,7 @@ def _soften_globals(state: State) -> None:
 
 
 def _private_mentions(state: State) -> None:
-    """Tell the scopes of private functions who reads them, where no reader can have been overlooked."""
+    """Give the scopes of private functions their readers, if no reader can have been overlooked."""
     private: list[tuple[str, Scope]] = []
     for scope in state.scopes:
         node, read = scope.node, state.mentions.get(scope.node, [])

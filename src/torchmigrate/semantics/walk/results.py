@@ -55,7 +55,7 @@ class Results:
                 state.resume(place)
                 self._depth -= 1
             elif state.module_done and not state.setups:
-                item.waits = True  # not asked again for each of its calls
+                item.waits = True  # not computed again for each of its calls
         if node not in state.returned:
             return self._promised(node)  # its body is under way, or waits
         value = _filled(self._inferred(node), self._promised(node))

@@ -85,7 +85,7 @@ def _class_of(slots: Slots) -> str | None:
     found: str | None = None
     for seen in slots.get(RECEIVER, ()):
         if seen.is_none:
-            continue  # which has no such attribute
+            continue  # which lacks the attribute
         name = _class_name(seen)
         if name is None:
             return None

@@ -138,7 +138,7 @@ class State:
         self.block: list[ast.stmt] = []
         self.statement: ast.stmt = ast.Pass()
         self.guards = Guards()
-        self.role = REFERENCE  # what a name is used for where nothing else says so
+        self.role = REFERENCE  # what a name is used for by default
         self.conditional = 0  # depth of if, try and loops around the statement
         self.type_checking = 0
         self.tries: list[tuple[TryGuard, str]] = []

@@ -1,4 +1,4 @@
-"""Pins of companions that do not belong to the torch beside them."""
+"""Pins of companions that do not belong to the torch in the same list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchmigrate.versions.releases import FIRST, companion, show_version
 
 
 def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
-    """A finding for every companion that goes with none of the releases of torch that are asked for."""
+    """A finding for every companion that fits none of the required releases of torch."""
     for group in file.pins:
         releases = torches(group)
         if not releases:

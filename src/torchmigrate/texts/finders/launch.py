@@ -1,8 +1,8 @@
 """Commands that start `torch.distributed.launch`.
 
 `torchrun` (and `python -m torch.distributed.run`, which is the same) does what the old module does with
-`--use_env`. Without that, scripts are given `--local-rank` (before 2.0, `--local_rank`), which is gone: then
-it depends on the script, which is looked for in the project.
+`--use_env`. Without that, scripts are given `--local-rank` (before 2.0, `--local_rank`), which `torchrun`
+does not pass: then the fix depends on the script, which is looked up in the project.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
 from torchmigrate.source.other import DOCKER, MARKDOWN, SETUP
 from torchmigrate.texts.file import TextFile
-from torchmigrate.texts.pins import Group, Pin
+from torchmigrate.texts.pins import Pin, PinGroup
 from torchmigrate.versions.releases import (
     ABSENT,
     COMPANIONS,
@@ -125,7 +125,7 @@ def _wanted(library: str, target: Version) -> str:
 
 
 def _raised(
-    rule: Rule, group: Group, pins: list[Pin], target: Version, file: TextFile
+    rule: Rule, group: PinGroup, pins: list[Pin], target: Version, file: TextFile
 ) -> tuple[Fix | None, str]:
     """What raises the pins of a group, or why that is done by hand."""
     if file.kind == MARKDOWN:

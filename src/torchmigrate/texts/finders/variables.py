@@ -30,7 +30,7 @@ def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
         if new is not None and re.search(rf"\b{new}\b", text):
             continue  # both are set
         places = sorted(set(_places(name, file)))
-        # Where other places read it as well, those who know have to rename it.
+        # If other places read it as well, only a person can rename it.
         alone = len(re.findall(rf"\b{re.escape(name)}\b", text)) == len(places)
         for start, end in places:
             fix: Fix | None = None

@@ -17,7 +17,7 @@ from torchmigrate_outcomes import (  # type: ignore[import-not-found]
 )
 
 _INNER = "TORCHMIGRATE_OBSERVED"  # whatever a run of pytest starts is not observed
-_WARNINGS = 2000  # of which no more are told
+_WARNINGS = 2000  # the most that are reported
 _HERE = os.getcwd()  # paths that pytest shortens begin here
 
 

@@ -1,8 +1,9 @@
-"""What the programs in this directory tell: lines of JSON in a file, written as things happen.
+"""The output of the programs in this directory: lines of JSON in a file, written as things happen.
 
-A run that crashes or is ended has told all it knew. TORCHMIGRATE_OUTCOMES names the file; TORCHMIGRATE_ONLY
-one that lists what to run, TORCHMIGRATE_SKIP one that lists what to leave out, each as a list in JSON. All of
-this runs in the environment of the project, without torchmigrate, on Python 3.6 or newer.
+A run that crashes or is ended has written everything until then. TORCHMIGRATE_OUTCOMES names the file;
+TORCHMIGRATE_ONLY one that lists what to run, TORCHMIGRATE_SKIP one that lists what to leave out, each as a
+list in JSON. All of this runs in the environment of the project, without torchmigrate, on Python 3.6 or
+newer.
 """
 
 import json

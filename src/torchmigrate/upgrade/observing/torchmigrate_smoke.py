@@ -1,8 +1,8 @@
-"""Imports modules and asks scripts for their help, and tells of each what came of it, as the plugin does.
+"""Imports modules and runs scripts with `--help`, and reports the outcome of each, as the plugin does.
 
-It runs in the environment of the project, where there are no tests: `torchmigrate_smoke.py LIST`, of which
-every item is ["import", module, path] or ["help", path, path]. Each has a process of its own, forked from one
-that has torch already. Written for Python 3.6 and without torchmigrate.
+It runs in the environment of the project, where there are no tests: `torchmigrate_smoke.py LIST`; every item
+of the list is ["import", module, path] or ["help", path, path]. Each has a process of its own, forked from
+one that has torch already. Written for Python 3.6 and without torchmigrate.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from torchmigrate_outcomes import FRAMES, MOST, is_left_out, write  # type: igno
 def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as stream:
         items = json.load(stream)
-    with suppress(Exception):  # each item says so itself
+    with suppress(Exception):  # each item reports it itself
         import torch  # noqa: F401 - so that each process need not
     items = [item for item in items if not is_left_out(_name(item))]
     write(kind="collected", count=len(items))
