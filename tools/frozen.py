@@ -85,7 +85,9 @@ def compare_command(
     if command is not None:
         given = [Path(next(read(path))["directory"]) for path in sorted(old.glob("*.jsonl.gz"))]
         record(new, Program(tuple(shlex.split(command)), **how), directories_of(given), workers)
-    found = [each for each in compare(old, new) if each.rule.startswith(rule)]
+    found = [
+        each for each in compare(old, new) if any(code.startswith(rule) for code in each.rule.split("/"))
+    ]
     for line in report(found, samples):
         click.echo(line.encode("utf-8", "backslashreplace").decode())
     sys.exit(1 if found else 0)

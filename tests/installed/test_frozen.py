@@ -341,7 +341,7 @@ def plan_place(**more: Any) -> dict[str, Any]:
         (
             [finding(unsafe_fix=fix())],
             [finding(unsafe_fix=fix(edits=[]))],
-            [("TM100", "finding unsafe fix edits", "x.py:3", None, "[]")],
+            [("TM100", "finding unsafe fix edits", "x.py:3", None, "")],
         ),
         (
             [finding(), fixed((3, ["a", "b"], ["c"]))],
@@ -364,6 +364,11 @@ def plan_place(**more: Any) -> dict[str, Any]:
             [("TM100", "plan place effect raises -> warns", "x.py:3", "", "")],
         ),
         (
+            [plan_place(fix={"title": "a", "reason": None})],
+            [plan_place()],
+            [("TM100", "plan place fix some -> None", "x.py:3", None, "null")],
+        ),
+        (
             [{"kind": "plan", "key": "headline", "value": "a"}],
             [{"kind": "plan", "key": "headline", "value": "b"}],
             [("-", "plan value", "headline", "a", "b")],
@@ -371,7 +376,7 @@ def plan_place(**more: Any) -> dict[str, Any]:
         (
             [{"kind": "run", "run": "plan", "exit": 0, "stderr": []}],
             [{"kind": "run", "run": "plan", "exit": 2, "stderr": ["error"]}],
-            [("-", "run exit 0 -> 2", "plan", "", ""), ("-", "run stderr", "plan", "[]", '["error"]')],
+            [("-", "run exit 0 -> 2", "plan", "", ""), ("-", "run stderr", "plan", "", "error")],
         ),
     ],
 )

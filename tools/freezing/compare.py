@@ -31,6 +31,9 @@ class Difference:
 
 
 def shown(value: object) -> str:
+    """A value as text: a string, a list of lines, or JSON."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "\n".join(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -59,7 +62,8 @@ def changes(old: Row, new: Row) -> Iterator[tuple[str, str, str]]:
         if isinstance(before, dict) and isinstance(after, dict):
             yield from ((f"{name} {kind}", left, right) for kind, left, right in changes(before, after))
         elif key in ("fix", "unsafe_fix"):
-            left, right = (None if fix is None else fix["applicability"] for fix in (before, after))
+            sides = ({"applicability": None} if fix is None else fix for fix in (before, after))
+            left, right = (fix.get("applicability", "some") for fix in sides)  # the plan has none
             yield f"{name} {left} -> {right}", shown(before), shown(after)
         elif key in ("severity", "applicability", "effect", "effort", "exit"):
             yield f"{name} {before} -> {after}", "", ""
