@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pyarrow.parquet as pq
+from harness.launcher import quick_command
 from harness.project import command, environment
 
 OLD = "import torch\n\nx = torch.ger(a, b)\nvalues, _ = torch.symeig(x, eigenvectors=True)\n"
@@ -33,13 +35,46 @@ _WHO = {
 }
 
 
-class Fleet:
-    """Repositories below a directory, `repos.txt` with them, and the results in `out`."""
+# A cluster of two workers, for all tests of this process in which it is not the subject.
+_CLUSTER = """
+import sys
+from distributed import LocalCluster
 
-    def __init__(self, path: Path) -> None:
+if __name__ == "__main__":
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": None}
+    with LocalCluster(**options, scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+@cache
+def shared_cluster() -> tuple[str, subprocess.Popen[str]]:
+    """The address of its scheduler, and the process, which ends with the tests."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CLUSTER],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process.stdout.readline().strip(), process
+
+
+class Fleet:
+    """Repositories below a directory, `repos.txt` with them, and the results in `out`.
+
+    shared: examined by the workers that all tests share, with the program in a fork.
+    """
+
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
         self.path = path
+        self.shared = shared
         self.out = path / "out"
         self.list = path / "repos.txt"
+        self.clones = path / "cache" / "torchmigrate" / "clones"
         self.environment = environment(**_WHO, HOME=str(path), XDG_CACHE_HOME=str(path / "cache"))
 
     def write(self, name: str, text: str) -> Path:
@@ -83,8 +118,16 @@ class Fleet:
         self.list.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def arguments(self, *more: str) -> list[str]:
+        where = ["--workers", "1"]
+        if self.shared:  # whose workers have not the variables of this one
+            where = ["--scheduler", shared_cluster()[0]]
+            where += [] if "--clones" in more else ["--clones", str(self.clones)]
         given = ["fleet", str(self.list), "--to", "2.13", "--output", str(self.out)]
-        return command(*given, *([] if "--scheduler" in more else ["--workers", "1"]), *more)
+        return self.command(*given, *([] if "--scheduler" in more else where), *more)
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line of the program."""
+        return quick_command(*arguments, program="torchmigrate fleet") if self.shared else command(*arguments)
 
     def run(self, *more: str, code: int = 0, **variables: str) -> str:
         """Run the fleet; what it says on stderr."""
@@ -93,7 +136,7 @@ class Fleet:
     def ask(self, *more: str, code: int = 0) -> str:
         """Run another of its commands; what it prints, or where that fails says."""
         name, *rest = more
-        done = self.torchmigrate(command("fleet", name, *rest, "--results", str(self.out)), code)
+        done = self.torchmigrate(self.command("fleet", name, *rest, "--results", str(self.out)), code)
         return done.stdout if code == 0 else done.stderr
 
     def torchmigrate(

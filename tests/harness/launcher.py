@@ -25,6 +25,13 @@ import torchmigrate.cache.cache, torchmigrate.engine.analysis, torchmigrate.rewr
 import torchmigrate.cli.upgrade, torchmigrate.server.server, torchmigrate.versions.detect
 from torchmigrate.__main__ import main
 """,
+    # With what only the commands of a fleet need.
+    "torchmigrate fleet": """
+import distributed, duckdb, pyarrow.parquet
+import torchmigrate.cli.fleet, torchmigrate.cli.plan, torchmigrate.cli.program, torchmigrate.cli.session
+import torchmigrate.fleet.fleet, torchmigrate.fleet.queries
+from torchmigrate.__main__ import main
+""",
     "flake8": """
 import torchmigrate.cli.check, torchmigrate.cli.session, torchmigrate.engine.analysis, torchmigrate.flake8_plugin
 from flake8.main.cli import main
@@ -77,7 +84,7 @@ while listener in select.select([listener, 0], [], [])[0]:  # else the tests are
         os.chdir(where)
         os.environ.clear()
         os.environ.update(variables)
-        sys.argv = [sys.argv[2], *arguments]
+        sys.argv = [sys.argv[2].partition(" ")[0], *arguments]
         signal.alarm(int(timeout))
         code = main()
         sys.stdout.flush()
@@ -128,7 +135,7 @@ def quick_command(
 ) -> list[str]:
     """As `harness.project.command`, in a fork.
 
-    program: or flake8. timeout: the seconds after which the fork is killed. variables: those that the interpreter
+    program: one of `_PROGRAMS`. timeout: the seconds after which the fork is killed. variables: those that the interpreter
     reads when it starts, such as the hash seed.
     """
     start = [sys.executable, "-ISc", _START, _listening(program, **variables), str(timeout)]
