@@ -13,6 +13,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from zipfile import ZipFile
 
 TORCH = """\
 import math
@@ -193,6 +194,13 @@ class Conv1d(Module):
 KEPT = "ger = outer\ninf = math.inf\n"
 
 
+# The pytest that runs these tests, in another environment.
+_PATHS = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+_LINES = ["import os; os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'"]  # three times as fast
+_LINES += [f"import site; site.addsitedir({path!r})" for path in _PATHS]
+PYTEST = {"pytest.pth": "".join(f"{line}\n" for line in _LINES)}
+
+
 def environment_with(
     where: Path, *, torch: str = "2.13.0", pytest: bool = True, python: str = sys.executable, more: str = ""
 ) -> Path:
@@ -202,17 +210,33 @@ def environment_with(
     """
     subprocess.run([python, "-m", "venv", "--without-pip", str(where)], check=True)
     [packages] = where.glob("lib/python3*/site-packages")
-    (packages / "torch").mkdir()
-    modules = "from torch import distributions, nn, testing\n"
-    (packages / "torch" / "__init__.py").write_text(f"__version__ = {torch!r}\n\n\n{TORCH}{modules}{more}")
-    for name, text in MODULES.items():
-        (packages / "torch" / f"{name}.py").write_text(text)
-    if pytest:
-        own = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-        lines = ["import os; os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'"]  # three times as fast
-        lines += [f"import site; site.addsitedir({path!r})" for path in own]
-        (packages / "pytest.pth").write_text("".join(f"{line}\n" for line in lines))
+    files = torch_files(torch, more) | (PYTEST if pytest else {})
+    for name, text in files.items():
+        (packages / name).parent.mkdir(exist_ok=True)
+        (packages / name).write_text(text)
     return where
+
+
+def torch_files(version: str, more: str = "") -> dict[str, str]:
+    """The files of the package. more: code for its end."""
+    modules = f"from torch import {', '.join(MODULES)}\n"
+    files = {"torch/__init__.py": f"__version__ = {version!r}\n\n\n{TORCH}{modules}{more}"}
+    return files | {f"torch/{name}.py": text for name, text in MODULES.items()}
+
+
+def wheel(directory: Path, name: str, version: str, files: dict[str, str]) -> None:
+    """Write a wheel into the part of a package index that holds the releases of a package."""
+    about = f"{name}-{version}.dist-info"
+    files = {
+        **files,
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{each},,\n" for each in (*files, f"{about}/RECORD"))
+    (directory / name).mkdir(parents=True, exist_ok=True)
+    with ZipFile(directory / name / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for each, text in {**files, f"{about}/RECORD": record}.items():
+            archive.writestr(each, text)
 
 
 @cache

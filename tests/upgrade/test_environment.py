@@ -1,15 +1,19 @@
-"""Environments that an upgrade makes, with real pip; no other file of tests needs the network."""
+"""Environments that an upgrade makes, with real pip, of packages that an index on this machine has."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
-import torch
 from harness.repository import Repository
+from harness.stand_in import KEPT, PYTEST, torch_files, wheel
 
-assert torch.__version__.startswith("2.13"), "the target of these upgrades"
+pytestmark = pytest.mark.one_python
 
 PROJECT = {
     "model.py": "import numpy\nimport torch\n\n\ndef outer(a, b):\n    return torch.ger(a, b)\n",
@@ -21,9 +25,38 @@ PROJECT = {
 }
 
 
-def test_an_environment_is_made_and_what_cannot_be_installed_is_said(tmp_path: Path) -> None:
+# The machine may have other indexes, and a proxy.
+ALONE = {"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
+ALONE |= {"PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": "", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *said: object) -> None:
+        pass
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[str]:
+    """The address of an index with a stand-in for torch: a directory for each package, as it is listed."""
+    for name, version, files in (
+        ("torch", "2.12.1", torch_files("2.12.1")),
+        ("torch", "2.13.0", torch_files("2.13.0", KEPT)),
+        ("numpy", "2.3.0", {"numpy/__init__.py": ""}),
+        ("six", "1.17.0", {"six.py": ""}),
+        ("pytest", "9.0.0", PYTEST),
+        ("flake8", "7.0.0", {"flake8.py": ""}),
+    ):
+        wheel(tmp_path / "simple", name, version, files)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(tmp_path)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/simple"
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_environment_is_made_and_what_cannot_be_installed_is_said(tmp_path: Path, index: str) -> None:
     repository = Repository(tmp_path, PROJECT)
-    done = repository.upgrade(own=True)
+    done = repository.upgrade("--index-url", index, own=True, **ALONE)
     report = repository.report
     assert report["torch"].startswith("2.13.")
     assert report["after"]["tests"] == {"test_model.py::test_outer": "passed"}
@@ -49,8 +82,6 @@ def test_an_environment_is_made_and_what_cannot_be_installed_is_said(tmp_path: P
 )
 def test_what_cannot_be_made_gets_one_line(tmp_path: Path, options: list[str], says: str) -> None:
     repository = Repository(tmp_path, PROJECT)
-    variables = {"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
-    variables |= {"PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}  # the machine may have another index
-    done = repository.upgrade(*options, own=True, code=2, **variables)
+    done = repository.upgrade(*options, own=True, code=2, **ALONE)
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1 and says in errors[0], done.stderr
