@@ -143,22 +143,29 @@ def test_fixes_go_on_where_many_places_are_left(project: Project, text: str) -> 
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [
-        (many(60_000), ()),
-        (many(60_000), ("--fix",)),
-        ("import torch\n\n" + "torch.ger(a, b); " * 40_000 + "\n", ("--diff",)),
+        (many(15_000), ()),
+        (many(15_000), ("--fix",)),
+        ("import torch\n\n" + "torch.ger(a, b); " * 10_000 + "\n", ("--diff",)),
     ],
     ids=["check", "fix", "diff"],
 )
-def test_many_findings_take_no_more_than_600_megabytes(
+def test_60000_findings_take_no_more_than_600_megabytes(
     project: Project, text: str, arguments: tuple[str, ...]
 ) -> None:
+    """Memory grows with the findings: a quarter of them may take a quarter of what the program adds."""
+
+    def peak() -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", _PEAK, "check", "old.py", "--no-cache", *arguments],
+            cwd=project.path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
+        return int(done.stderr.splitlines()[-1])
+
+    project.write("old.py", many(1))
+    start = peak()
     project.write("old.py", text)
-    done = subprocess.run(
-        [sys.executable, "-c", _PEAK, "check", "old.py", "--no-cache", *arguments],
-        cwd=project.path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert int(done.stderr.splitlines()[-1]) < 600_000
+    assert peak() < start + (600_000 - start) / 4
     assert ("torch.ger" in (project.path / "old.py").read_text()) == (arguments != ("--fix",))
