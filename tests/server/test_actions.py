@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from harness.editor import Editor
-from harness.project import command, environment
+from harness.launcher import quick_command
+from harness.project import environment
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
@@ -28,7 +29,7 @@ def fixed(directory: Path, name: str, text: str, *options: str) -> str:
     path = directory / name
     path.write_bytes(text.encode())
     subprocess.run(
-        command("check", "--fix", *options, path), cwd=directory, env=environment(), capture_output=True
+        quick_command("check", "--fix", *options, path), cwd=directory, env=environment(), capture_output=True
     )
     new = path.read_bytes().decode()
     path.unlink()

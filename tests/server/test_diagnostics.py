@@ -237,11 +237,14 @@ def test_each_file_has_its_own_configuration(tmp_path: Path) -> None:
 def test_a_baseline_hides_what_it_accepts(tmp_path: Path) -> None:
     import subprocess
 
-    from harness.project import command, environment
+    from harness.launcher import quick_command
+    from harness.project import environment
 
     (tmp_path / "pyproject.toml").write_text('[tool.torchmigrate]\nbaseline = "accepted.json"\n')
     (tmp_path / "a.py").write_text(OLD)
-    subprocess.run(command("baseline"), cwd=tmp_path, env=environment(), check=True, capture_output=True)
+    subprocess.run(
+        quick_command("baseline"), cwd=tmp_path, env=environment(), check=True, capture_output=True
+    )
     with Editor(tmp_path) as editor:
         name = editor.open(tmp_path / "a.py", OLD)
         assert editor.diagnostics(name) == []

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from harness.editor import Editor
-from harness.project import command, environment
+from harness.launcher import quick_command
+from harness.project import environment
 
 TEXT = (
     "import torch\n"
@@ -21,7 +22,12 @@ TEXT = (
 def explained(code: str, where: Path) -> list[str]:
     """The words of `explain`, line by line."""
     done = subprocess.run(
-        command("explain", code), cwd=where, env=environment(), capture_output=True, text=True, check=True
+        quick_command("explain", code),
+        cwd=where,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]
 
