@@ -208,18 +208,18 @@ def test_what_was_done_before_a_signal_is_used_again(how: signal.Signals, fleet:
     assert "2 examined, 1 unchanged" in fleet.run()
 
 
-def test_a_full_disk_ends_it_with_one_line_and_loses_nothing(shared: Fleet) -> None:
+def test_a_full_disk_ends_it_with_one_line_and_loses_nothing(fleet: Fleet) -> None:
     for name in ("a", "b"):
-        shared.write(f"{name}/a.py", OLD)
-    shared.lists("a", "b")
-    full = shared.out / "plans" / ".b.html.part"
+        fleet.write(f"{name}/a.py", OLD)
+    fleet.lists("a", "b")
+    full = fleet.out / "plans" / ".b.html.part"
     full.parent.mkdir(parents=True)
     full.symlink_to("/dev/full")
-    said = shared.run(code=2)
+    said = fleet.run(code=2)
     assert said.count("\n") == 1
     assert "No space left on device; what was done is kept, and the same command goes on" in said
-    assert not (shared.out / "runs").exists()
-    assert "1 examined, 1 unchanged" in shared.run()
+    assert not (fleet.out / "runs").exists()
+    assert "1 examined, 1 unchanged" in fleet.run()
 
 
 def test_two_runs_do_not_write_to_one_directory(fleet: Fleet) -> None:
