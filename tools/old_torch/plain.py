@@ -254,7 +254,7 @@ def _sums(*parts: Any) -> list[Any]:
 
 
 def _sum_of_weights(k: int, start: int, count: int) -> float:
-    """The sum of the weights of `count` elements, without a look at each: a model has a hundred million equal ones."""
+    """The sum of the weights of `count` elements, without a look at each: large models have millions."""
     step = 1 + k / 7
     return math.sin(step * (start + (count - 1) / 2)) * math.sin(step * count / 2) / math.sin(step / 2)
 
