@@ -38,6 +38,22 @@ NEEDS_TORCH = sorted(
     )
 )
 LONG = ("upgrade", "fleet", "authoring")
+# What `pytest -m quick` looks into, without files that need torch or start processes.
+QUICK = (
+    "authoring/test_examples.py",
+    "baseline/",
+    "catalogue/",
+    "codemods/",
+    "config/",
+    "engine/",
+    "match/",
+    "report/",
+    "rewrite/",
+    "semantics/",
+    "source/",
+    "versions/",
+)
+SLOW = re.compile(r"^(import subprocess|from harness\.launcher import .*)$|\bHAS_TORCH\b|\.start\(\"", re.M)
 collect_ignore = [
     *([] if HAS_TORCH else NEEDS_TORCH),
     *(NEEDS_BROWSER if NO_BROWSER else []),
@@ -58,11 +74,34 @@ def pytest_configure(config: pytest.Config) -> None:
         "one_python: the subject is not Python (a page in a browser, a workflow, a release, recorded facts), so that"
         " .ci/run runs it on one Python only",
     )
+    config.addinivalue_line(
+        "markers",
+        "quick: of a module that needs neither torch nor processes of its own; all of them take less than a minute",
+    )
     # Else a run for the wheel could test the checkout without a word.
     if os.environ.get("TORCHMIGRATE_TEST_INSTALLED") and _is_checkout():
         pytest.exit(f"the tests of the installed program got {torchmigrate.__file__}", returncode=1)
     # Wherever pytest is started: the path of a text that is checked says whether that is a test.
     os.chdir(TESTS.parent)
+
+
+def is_quick(path: Path) -> bool:
+    name = path.relative_to(TESTS).as_posix()
+    return name.startswith(QUICK) and name not in NEEDS_TORCH and not SLOW.search(path.read_text("utf-8"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what `-m quick` would deselect: to import all modules takes a quarter of its minute."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return None if is_quick(collection_path) else True
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    module = pytest.Module.from_parent(parent, path=module_path)
+    if is_quick(module_path):
+        module.add_marker("quick")
+    return module
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

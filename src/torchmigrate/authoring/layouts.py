@@ -207,6 +207,8 @@ def _run(engine: Engine, text: str) -> FileResult:
 
 def comments(text: str) -> Counter[str]:
     """The comments of a text that parses."""
+    if "#" not in text:
+        return Counter()
     return Counter(
         token.string.rstrip()
         for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline)
