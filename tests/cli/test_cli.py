@@ -36,8 +36,8 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 CLEAN = "import torch\n\nx = torch.linalg.eigh(y)\n"
 # The end of every run without a minimum; and of one that fixed what is above.
 UNKNOWN = (
-    "Target torch 2.15, minimum unknown: fixes are only safe for the target; names that older releases lack are"
-    " not reported."
+    "Checked for torch 2.15. No minimum found, so fixes may not work on older releases;"
+    " set `minimum` in pyproject.toml."
 )
 NEEDS = "The fixed file needs torch 2.3 or newer."
 SCALER, RFFT, UPSAMPLING = "TM202", "TM151", "TM495"
