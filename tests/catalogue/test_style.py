@@ -56,7 +56,6 @@ RIDDLES = [
     r"\bbehind\b",
     r"\bwho knows\b",
     r"\bagain and again\b",
-    r"\bsays? so\b",
     r"\bno such thing\b",
     r"\basked (for|about|again|of)\b",
     r"\b(have|has|had) gone\b",

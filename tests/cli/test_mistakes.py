@@ -61,9 +61,9 @@ def test_the_summary_fits_the_terminal(project: Project) -> None:
     assert narrow[start:] == [
         "Found 3 findings (1 error, 1 warning, 1 info).",
         "2 fixable with `--fix` (1 more with `--unsafe-fixes`).",
-        "Target torch 2.15, minimum unknown: fixes are only safe for",
-        "  the target; names that older releases lack are not",
-        "  reported.",
+        "Checked for torch 2.15.",
+        "No minimum found, so fixes may not work on older releases;",
+        "  set `minimum` in pyproject.toml.",
     ]
     wide = in_terminal(options, project.path, columns=130).splitlines()
     whole = project.run(*options, code=1).stderr.splitlines()

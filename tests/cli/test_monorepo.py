@@ -14,9 +14,7 @@ from harness.project import Project
 
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\ny = torch.rfft(x, 4)\n"
 SCALER, RFFT = "TM202", "TM151"
-UNKNOWN = (
-    "minimum unknown: fixes are only safe for the target; names that older releases lack are not reported."
-)
+UNKNOWN = "No minimum found, so fixes may not work on older releases; set `minimum` in pyproject.toml."
 
 RULE = """\
 - code: ACM001
@@ -181,7 +179,7 @@ def end(project: Project, *arguments: str, **options: Any) -> list[str]:
 
 
 def test_target_and_minimum_with_where_they_are_from(repository: Project) -> None:
-    assert end(repository, "top.py") == [f"Target torch 2.15, {UNKNOWN}"]
+    assert end(repository, "top.py") == [f"Checked for torch 2.15. {UNKNOWN}"]
     assert end(repository, "b/old.py") == ["Target torch 2.15, minimum torch 1.7 (b/torchmigrate.toml)."]
     assert end(repository, "b/old.py", "--minimum", "2.4") == [
         "Target torch 2.15, minimum torch 2.4 (--minimum)."

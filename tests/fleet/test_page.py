@@ -92,24 +92,24 @@ def read(page: Page) -> Read:
     ("repositories", "listed", "headline"),
     [
         ([], 0, "The list has no repositories."),
-        ([repository("a")], 1, "1 of 1 repository runs on torch 2.13 as it stands."),
+        ([repository("a")], 1, "1 of 1 repository runs unchanged on torch 2.13."),
         (
             [blocked("a"), blocked("b")],
             2,
-            "0 of 2 repositories run on torch 2.13 as they stand; 2 do not.",
+            "0 of 2 repositories run unchanged on torch 2.13; 2 do not.",
         ),
         (
             [repository("a"), repository("b"), blocked("c"), failed("d"), repository("e", files_with_torch=0)],
             7,
-            "2 of 7 repositories run on torch 2.13 as they stand; 1 does not; 1 does not use torch;"
+            "2 of 7 repositories run unchanged on torch 2.13; 1 does not; 1 does not use torch;"
             " 1 could not be examined; 2 were not reached.",
         ),
         (
             [repository("a"), blocked("b", files_with_torch=0)],
             2,
-            "1 of 2 repositories runs on torch 2.13 as it stands; 1 does not.",
+            "1 of 2 repositories runs unchanged on torch 2.13; 1 does not.",
         ),
-        ([failed("a"), failed("b")], 2, "0 of 2 repositories run on torch 2.13 as they stand; 2 could not be examined."),
+        ([failed("a"), failed("b")], 2, "0 of 2 repositories run unchanged on torch 2.13; 2 could not be examined."),
     ],
 )  # fmt: skip
 def test_the_headline(repositories: list[Record], listed: int, headline: str) -> None:

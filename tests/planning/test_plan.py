@@ -117,52 +117,52 @@ def test_releases_that_nobody_knows_yet() -> None:
 @pytest.mark.parametrize(
     ("places", "minimum", "text"),
     [
-        ([], (1, 8), "Runs on torch 1.8 to 2.6 as it stands, as far as 3 files say."),
+        ([], (1, 8), "Works unchanged on torch 1.8 to 2.6 (based on 3 files)."),
         (
             [],
             None,
-            "Runs up to torch 2.6 as it stands, as far as 3 files say, with no known minimum.",
+            "Works unchanged up to torch 2.6 (based on 3 files), with no known minimum.",
         ),
-        ([], (2, 6), "Runs on torch 2.6 only as it stands, as far as 3 files say."),
+        ([], (2, 6), "Works unchanged on torch 2.6 only (based on 3 files)."),
         (
             [place(breaks="2.0")],
             (1, 8),
-            "Runs on torch 1.8 to 1.13 as it stands, as far as 3 files say; torch 2.0 breaks 1 place.",
+            "Works unchanged on torch 1.8 to 1.13 (based on 3 files); torch 2.0 breaks 1 place.",
         ),
         (
             [place(breaks="2.0"), place(on_import="2.0"), place(breaks="2.3")],
             None,
-            "Runs up to torch 1.13 as it stands, as far as 3 files say, with no known minimum;"
+            "Works unchanged up to torch 1.13 (based on 3 files), with no known minimum;"
             " torch 2.0 breaks 2 places, 1 of them on import; 2.6 breaks 3.",
         ),
         (
             [place(warns="1.9"), place(changes="2.6"), place(may_raise="2.6"), place(may_differ="1.9")],
             (1, 8),
-            "Runs on torch 1.8 to 2.6 as it stands, as far as 3 files say; 1 place may raise on 2.6;"
+            "Works unchanged on torch 1.8 to 2.6 (based on 3 files); 1 place may raise on 2.6;"
             " 1 place silently changes its results on 2.6; 1 place warns on 2.6.",
         ),
         (
             [place(needs="1.10"), place(needs="1.12")],
             (1, 8),
-            "Runs on torch 1.12 to 2.6 as it stands, as far as 3 files say;"
+            "Works unchanged on torch 1.12 to 2.6 (based on 3 files);"
             " 2 places need a newer release than 1.8.",
         ),
         (
             [place(breaks="1.8"), place(breaks="2.0")],
             (1, 8),
-            "Does not run on torch 1.8 as it stands: 1 place breaks there."
+            "Does not work unchanged on torch 1.8: 1 place breaks there."
             " The newest release on which nothing breaks is 1.7.",
         ),
         (
             [place(breaks="1.8"), place(needs="2.0")],
             (1, 7),
-            "No release of torch from 1.0 to 2.6 runs these 3 files as they stand:"
+            "No release of torch from 1.0 to 2.6 runs these 3 files unchanged:"
             " 1 place needs torch 2.0 or newer and 1 place breaks from 1.8 on.",
         ),
         (
             [place(breaks="0.4")],
             (1, 8),
-            "No release of torch from 1.0 to 2.6 runs these 3 files as they stand: 1 place breaks from 0.4 on.",
+            "No release of torch from 1.0 to 2.6 runs these 3 files unchanged: 1 place breaks from 0.4 on.",
         ),
     ],
 )
@@ -275,7 +275,7 @@ def test_table(project: Project) -> None:
     done = project.run("plan", "--ignore", "TM00", code=0)
     lines = done.stdout.splitlines()
     assert lines[:3] == [
-        "demo: Runs on torch 1.5 to 1.7 as it stands, as far as 2 files say;"
+        "demo: Works unchanged on torch 1.5 to 1.7 (based on 2 files);"
         f" torch 1.8 breaks 1 place on import; {NEWEST} breaks 2; 1 place may raise on {NEWEST}.",
         "",
         f"To torch {NEWEST}: 4 places in 2 files: 3 unsafe fixes, 1 by hand",
@@ -324,7 +324,7 @@ def test_target_is_another_name_of_to(project: Project) -> None:
 
 def test_fixes_follow_the_minimum(project: Project) -> None:
     out = project.run("plan", "--minimum", "2.3", "--to", "2.6", "--ignore", "TM00", code=0).stdout
-    assert out.startswith("demo: Does not run on torch 2.3 as it stands: 2 places break there. The newest")
+    assert out.startswith("demo: Does not work unchanged on torch 2.3: 2 places break there. The newest")
     assert "2 safe fixes, 1 unsafe fix, 1 by hand" in out and "is the minimum" not in out
 
 
@@ -363,7 +363,7 @@ def test_json(project: Project) -> None:
 
 def test_markdown(project: Project) -> None:
     out = project.run("plan", "--output-format", "markdown", "--ignore", "TM00", code=0).stdout
-    assert out.startswith("# Upgrade plan: demo\n\nRuns on torch 1.5 to 1.7 as it stands, as far as 2 files")
+    assert out.startswith("# Upgrade plan: demo\n\nWorks unchanged on torch 1.5 to 1.7 (based on 2 files")
     assert "| 1.8 | no | 1 (+1) |  |  |  |  |  |  | 1 |\n| 1.9 to 1.13 | no |" in out
     assert "## To torch" not in out and f"/{UGLY}" not in out.partition("## Releases")[2]
     assert "**breaks on import**, TM151: `torch.rfft` was removed" in out.partition("## Releases")[0]
@@ -492,7 +492,7 @@ def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> Non
     made = json.loads(project.run(*arguments, code=0).stdout)
     assert made["minimum"] is None and made["from"] == "2.0"
     assert [item["message"] for item in made["places"]] == ["`torch.func` exists since torch 2.0"]
-    assert made["headline"] == f"Runs on torch 2.0 to {NEWEST} as it stands, as far as 1 file says."
+    assert made["headline"] == f"Works unchanged on torch 2.0 to {NEWEST} (based on 1 file)."
     known = json.loads(project.run(*arguments, "--minimum", "1.13", code=0).stdout)
     (found,) = known["places"]
     assert found["since"]["needs"] == "2.0" and found["effect"] is None
@@ -500,7 +500,7 @@ def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> Non
     old = json.loads(project.run(*arguments, "--to", "1.12", code=0).stdout)
     assert old["runs"] is None and [item["since"]["needs"] for item in old["places"]] == ["2.0"]
     assert old["headline"].startswith(
-        "No release of torch from 1.0 to 1.12 runs this file as it stands: 1 place needs"
+        "No release of torch from 1.0 to 1.12 runs this file unchanged: 1 place needs"
     )
 
 
@@ -605,7 +605,7 @@ def test_pins_are_counted_apart_with_the_first_release_that_they_exclude(empty: 
     assert ("TM983", "ci/Dockerfile") in found and ("TM984", "ci/Dockerfile") in found
     assert made["pinned"] == 4 and made["effort"] == {"safe": 0, "unsafe": 0, "by_hand": 0}
     # torchvision 0.16 goes with torch 2.1.
-    assert made["runs"]["last"] == "2.15" and made["headline"].startswith("Runs on torch 2.1 to 2.15")
+    assert made["runs"]["last"] == "2.15" and made["headline"].startswith("Works unchanged on torch 2.1 to 2.15")
     assert planned(empty, "--to", "2.1")["pinned"] == 3  # the range of requirements.txt has it
 
 

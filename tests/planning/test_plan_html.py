@@ -193,7 +193,7 @@ def test_releases(page: Page, tmp_path: Path) -> None:
     assert by_release["2.0"] == ["", "", "", "", "1+1", "3", "2", "1", "1"]
     assert by_release["2.1 to 2.2"] == ["", "", "2+2", "", "1", "1", "2", "1", "1"]
     assert page.one(".headline").text == (
-        "Runs on torch 1.10 to 2.0 as it stands, as far as 3 files say; 1 place needs a newer release than 1.8;"
+        "Works unchanged on torch 1.10 to 2.0 (based on 3 files); 1 place needs a newer release than 1.8;"
         " torch 2.1 breaks 2 places; 1 place silently changes its results on 2.2."
     )
 

@@ -222,7 +222,7 @@ def _text(found: InForce, style: Style) -> str:
         parts = textwrap.wrap(row[2], room, break_long_words=False, break_on_hyphens=False) or [""]
         line = start + f"\n{' ' * len(start)}".join(parts)
         lines.append(style.bold(line) if row is heads else line)
-    rules = f"{len(found.selected - found.ignored)} of {found.known} rules are looked for"
+    rules = f"{len(found.selected - found.ignored)} of {found.known} rules are enabled"
     if found.ignored:
         rules += f"; per-file-ignores turns off {len(found.ignored)} more"
     end = [rules + "."]

@@ -7,7 +7,7 @@ import click
 from torchmigrate.cli.options import Command
 
 
-@click.command("server", cls=Command, short_help="Serve an editor: findings and fixes while one types.")
+@click.command("server", cls=Command, short_help="Run the language server for editors.")
 @click.option("--stdio", is_flag=True, hidden=True)  # what editors say of themselves; there is nothing else
 def server(stdio: bool) -> int:
     """Run the language server, which an editor starts and speaks to on stdin and stdout.

@@ -202,12 +202,12 @@ def _name(owner: str | None) -> tuple[bool, str]:
 
 
 def _headline(numbers: Mapping[Status, int], listed: int, target: str) -> str:
-    """ "312 of 500 repositories run on torch 2.13 as they stand; 170 do not; 18 could not be examined."."""
+    """ "312 of 500 repositories run unchanged on torch 2.13; 170 do not; 18 could not be examined."."""
     if not listed:
         return "The list has no repositories."
     runs = numbers[Status.RUNS]
     of = f"{runs:,} of {_count(listed, 'repository', 'repositories')}"
-    stand = "runs on torch {} as it stands" if runs == 1 else "run on torch {} as they stand"
+    stand = "runs unchanged on torch {}" if runs == 1 else "run unchanged on torch {}"
     missing = listed - sum(numbers.values())
     rest = [
         (numbers[Status.BLOCKED], "does not", "do not"),

@@ -1,4 +1,4 @@
-"""From places to a plan: what every release does, and which ones run the code as it stands."""
+"""From places to a plan: what every release does, and which ones run the unchanged code."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _last_below(version: Version, releases: Sequence[Version]) -> Version | None
 
 
 def headline(plan: Plan) -> str:
-    """What matters most, in a sentence or two: "Runs on torch 1.8 to 1.13 as it stands, as far as ...".
+    """What matters most, in a sentence or two: "Works unchanged on torch 1.8 to 1.13 ...".
 
     It makes no statement about the project if an unread file may decide it.
     """
@@ -208,9 +208,7 @@ def _listed(words: Sequence[str]) -> str:
 def _headline(plan: Plan) -> str:
     target, first = show_version(plan.target), show_version(plan.first)
     if plan.runs is None:
-        files = (
-            "this file as it stands" if plan.concerned == 1 else f"these {plan.concerned} files as they stand"
-        )
+        files = "this file unchanged" if plan.concerned == 1 else f"these {plan.concerned} files unchanged"
         known = f"from {show_version(RELEASES[0])} to {target}"  # older ones may run it
         return f"No release of torch {known} runs {files}: {_why_not(plan)}."
     low, high = plan.runs
@@ -251,14 +249,13 @@ def _claim(plan: Plan, releases: str, *, runs: bool = True) -> str:
     unknown = ", with no known minimum" if plan.minimum is None and releases.startswith("up to") else ""
     if not plan.is_whole:
         if not runs:
-            return f"Of {files}, not all runs on torch {releases} as it stands"
+            return f"Of {files}, not all work unchanged on torch {releases}"
         where = releases if releases.startswith("up to") else f"on {releases}"
         return f"Nothing breaks {where} in {files}{unknown}"
     if not runs:
-        return f"Does not run on torch {releases} as it stands"
+        return f"Does not work unchanged on torch {releases}"
     where = releases if releases.startswith("up to") else f"on {releases}"
-    say = "says" if plan.concerned == 1 else "say"
-    return f"Runs {where} as it stands, as far as {files} {say}{unknown}"
+    return f"Works unchanged {where} (based on {files}){unknown}"
 
 
 def _broken(row: Row) -> str:

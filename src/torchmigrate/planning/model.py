@@ -230,7 +230,7 @@ class Row(Struct, frozen=True):
 
     @property
     def runs(self) -> bool:
-        """Whether the code runs there as it stands, as far as is known."""
+        """Whether the unchanged code runs there, if known."""
         return not self.lacking and not self.broken
 
     @property
@@ -306,7 +306,7 @@ class Plan(Struct, frozen=True):
     """The plan of one project.
 
     minimum: the oldest release that the project supports; None: unknown. rows: one for every release
-    from `first` to `target`. runs: the first and last release that run the code as it stands, the first
+    from `first` to `target`. runs: the first and last release that run the unchanged code, the first
     one None if only the last is known; None: no release does.
     places: in order of path and place.
     files: that were looked at; concerned: those of them that mention one of the libraries.

@@ -98,15 +98,17 @@ def versions_line(tally: Tally) -> str:
     if not targets:
         return ""
     if len(targets) == 1:
-        text = f"Target torch {next(iter(targets))}, minimum "
+        checked = f"torch {next(iter(targets))}"
+        text = f"Target {checked}, minimum "
     else:
         named = {f"torch {key}": targets[key] for key in sorted(targets, key=parse_version)}
-        text = f"Target {_listed(named)}; minimum "
+        checked = _listed(named)
+        text = f"Target {checked}; minimum "
     unknown = minimums.pop(None, 0)
     if not minimums:
         return (
-            f"{text}unknown: fixes are only safe for the target;"
-            " names that older releases lack are not reported."
+            f"Checked for {checked}. No minimum found, so fixes may not work on older releases;"
+            " set `minimum` in pyproject.toml."
         )
     known = sorted(minimums, key=lambda version: parse_version(version or ""))
     if len(known) > 1:

@@ -1,1 +1,1 @@
-"""The language server: what `check` finds, while one types, in any editor that speaks the protocol."""
+"""The language server: findings and fixes of `check`, live, in any editor that supports the protocol."""

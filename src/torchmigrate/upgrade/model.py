@@ -172,7 +172,7 @@ class StillFailing(Struct):
 
 
 class ByHand(Struct):
-    """A finding that is left. tests: how many failing tests hang on it."""
+    """A finding that is left. tests: how many failing tests depend on it."""
 
     path: str
     line: int

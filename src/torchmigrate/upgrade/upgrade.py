@@ -353,7 +353,7 @@ class Upgrade:
         self._report_run(then)
         if self._mended(after, then, final) and not self._lost(after, then, final, more.commit)[0]:
             return [more], then
-        self._say("  reverted: no test passes that did not, or another one fails")
+        self._say("  reverted: no additional test passes, or another test fails")
         return [], after
 
     def _keep_evidence(self, start: str, final: str) -> None:
@@ -380,7 +380,7 @@ class Upgrade:
                 break
             tried |= guessed
             codes = sorted({code for code, _ in guessed})
-            self._say(f"trying what only may be the cause of failures: {', '.join(codes)}")
+            self._say(f"trying rules that may explain the failures: {', '.join(codes)}")
             made, after, start = self._tried(self._guessing(guessed), made, after, start)
         return self._guessed_beside(made, after, start, tried)
 
@@ -402,7 +402,7 @@ class Upgrade:
             if then is not None and then.passed:
                 made, after, start = self._tried(fixer, made, after, start)
             else:
-                self._say("  reverted: no test passes that did not")
+                self._say("  reverted: no additional test passes")
         return made, after
 
     def _guessing(self, guessed: set[tuple[str, str]]) -> Fixer:
@@ -421,7 +421,7 @@ class Upgrade:
         if self._mended(after, then, final):
             return made + more, then, final
         if more:
-            self._say("  reverted: no test passes that did not")
+            self._say("  reverted: no additional test passes")
         return made, after, start
 
     def _guesses_at(self, run: TestRun, commit: str, *, whole_files: bool = False) -> set[tuple[str, str]]:
