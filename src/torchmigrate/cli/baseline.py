@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections import defaultdict
 from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchmigrate.baseline.baseline import Baseline, Checked, write
-from torchmigrate.baseline.entries import Spot, spots
-from torchmigrate.baseline.file import NAME
 from torchmigrate.cli.options import (
     OUTPUT,
     Command,
@@ -39,6 +35,10 @@ from torchmigrate.run.results import Results, texts_in
 from torchmigrate.source.kinds import read_source
 from torchmigrate.source.text import SourceError
 from torchmigrate.versions.releases import parse_version
+
+if TYPE_CHECKING:
+    from torchmigrate.baseline.baseline import Baseline, Checked
+    from torchmigrate.baseline.entries import Spot
 
 
 @click.command(cls=Command, short_help="Accept all current findings, so that only new ones are reported.")
@@ -102,6 +102,8 @@ def run_baseline(
     Files that could not be checked, and where `prune` is set those that could not be in part, keep their
     entries.
     """
+    from torchmigrate.baseline.baseline import Baseline, write
+
     here = Path.cwd()
     with errors_of_the_user():
         default = default_place(session)
@@ -153,6 +155,8 @@ def default_place(session: Session) -> Path:
     file, or else at the root of the repository.
     """
     settings = session.settings
+    from torchmigrate.baseline.file import NAME
+
     nearest = None if _config_of(session.scope) else nearest_project(session.start)
     return (nearest or settings.root) / NAME
 
@@ -182,6 +186,8 @@ def _hint(place: Path, configs: Set[Path | None], session: Session, paths: Seque
     real = os.path.realpath(place)
     if not is_below(real, str(project_of(root))):  # a configuration may only name files of its project
         return f"{hint}."
+    import json
+
     value = json.dumps(Path(os.path.relpath(real, root)).as_posix(), ensure_ascii=False)
     table = f"[{TABLE}] of " if config.name == PROJECT_FILE else ""
     return f"{hint}, or set `baseline = {printable(value)}` in {table}{shown_path(config, here)}."
@@ -189,6 +195,9 @@ def _hint(place: Path, configs: Set[Path | None], session: Session, paths: Seque
 
 def _add(found: _Found, result: FileResult, settings: Settings, pruned: Baseline | None) -> int:
     """Add a file and its findings, or to a pruned baseline the entries that are still used; their number."""
+    from torchmigrate.baseline.baseline import Checked
+    from torchmigrate.baseline.entries import spots
+
     some: list[Spot] = []
     if result.findings or any(result.examples.values()):
         source = read_source(result.path, embedded=settings.embedded)

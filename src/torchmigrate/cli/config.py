@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -64,6 +63,8 @@ def show_config(path: Path, schema: str | None, output_format: str, **options: A
     Exit codes: 0 done, 2 a configuration cannot be used.
     """
     if schema is not None:
+        import json
+
         from torchmigrate.authoring.schemas import schema as made
 
         open_console(options["color"]).out(json.dumps(made(schema), indent=2) + "\n")
@@ -258,6 +259,8 @@ def _shown_value(setting: Setting, here: Path) -> str:
 
 
 def _json(found: InForce) -> str:
+    import json
+
     shown = {
         "filename": str(found.path.absolute()),
         "excluded": found.excluded,

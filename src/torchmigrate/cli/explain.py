@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import has_page, page_of
 from torchmigrate.cli.options import (
     Command,
@@ -36,6 +35,7 @@ from torchmigrate.versions.range import VersionRange
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
+    from torchmigrate.catalogue.model import Rule
 
 _WIDTH = 100
 

@@ -24,7 +24,6 @@ from torchmigrate.cli.options import (
     version_option,
 )
 from torchmigrate.cli.session import Session, errors_of_the_user
-from torchmigrate.cli.writing import write_output
 from torchmigrate.files.paths import common_directory, repository_of
 from torchmigrate.report.style import Style
 from torchmigrate.report.summary import plural
@@ -155,6 +154,8 @@ def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
     if request.output is None:
         session.console.out(text)
     else:
+        from torchmigrate.cli.writing import write_output
+
         write_output(request.output, text.encode("utf-8", "backslashreplace"))
     for problem in sorted(problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0)):
         session.console.problem(problem, here)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +19,8 @@ from torchmigrate.report.base import shown_path
 from torchmigrate.report.summary import plural
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from torchmigrate.evidence.recording import Recording
 
 
@@ -88,11 +88,13 @@ def run_recorded(session: Session, command: Sequence[str], root: Path | None) ->
 
     Raises click.ClickException where it cannot be started, or nothing can be kept.
     """
+    from subprocess import Popen
+
     from torchmigrate.evidence.recording import recorded_command
 
     recording = begin_recording(session, root)
     try:
-        process = subprocess.Popen(recorded_command(command), env=recording.environment(os.environ))
+        process = Popen(recorded_command(command), env=recording.environment(os.environ))
     except OSError as error:
         raise click.ClickException(f"{command[0]}: {explain_os_error(error)}") from None
     code = _wait(process)
@@ -100,8 +102,10 @@ def run_recorded(session: Session, command: Sequence[str], root: Path | None) ->
     return 128 - code if code < 0 else code
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
+def _wait(process: Popen[bytes]) -> int:
     """The exit code of a process; Control-C goes to it, too, and it is the one to decide what that means."""
+    import signal
+
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return process.wait()

@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import url_of
 from torchmigrate.cli.options import (
     OUTPUT,
@@ -32,6 +31,9 @@ from torchmigrate.report.explanation import (
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.report.style import Style
 from torchmigrate.versions.range import VersionRange
+
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.model import Rule
 
 
 @click.command(cls=Command, short_help="List all rules.")

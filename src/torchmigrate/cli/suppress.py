@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchmigrate.baseline.baselines import Baselines
 from torchmigrate.cli.options import (
     Command,
     baseline_options,
@@ -86,6 +85,8 @@ class Suppressor:
         self.reason = reason
         self.jobs = jobs
         self.here = Path.cwd()
+        from torchmigrate.baseline.baselines import Baselines
+
         self.baselines = Baselines() if baseline else None
         self.hidden = 0
         self.files = 0

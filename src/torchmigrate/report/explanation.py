@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.catalogue.model import Case, Rule
 from torchmigrate.findings import Applicability
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.versions.range import VersionRange, applicability, severity
@@ -13,6 +12,7 @@ from torchmigrate.versions.releases import Version, parse_version
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
+    from torchmigrate.catalogue.model import Case, Rule
 
 STATUS = ("outdated", "deprecated", "changed", "removed")
 MOST_SYMBOLS = 40  # that `explain` and editors list

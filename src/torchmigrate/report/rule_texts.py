@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from torchmigrate.catalogue.model import Rule
+if TYPE_CHECKING:
+    from torchmigrate.catalogue.model import Rule
 
 
 def generic(rule: Rule, text: str) -> str:
