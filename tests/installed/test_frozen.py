@@ -33,6 +33,8 @@ PROJECT = {
     "p/old.py": "import torch\n\n\ndef outer(a, b):\n    return torch.ger(a, b)\n\n\nL, V = torch.symeig(A)\n",
     "p/broken.py": "def f(:\n",
     "p/latin.py": b"# -*- coding: latin-1 -*-\r\nimport torch\r\nx = torch.ger(a, b)  # \xe9\r\n",
+    "p/new.py": "import torch.cuda.amp\nwith torch.cuda.amp.autocast():\n    pass\n",
+    "p/test_new.py": "import mock\n\nwith mock.patch('torch.cuda.amp.autocast'):\n    pass\n",
     "book.ipynb": json.dumps(NOTEBOOK, indent=1),
 }
 # Stands in for the program: finds "old" in the files of a directory, and replaces it by "new".
@@ -104,6 +106,7 @@ def test_a_record_depends_on_program_and_content_only(
     assert ("p/old.py", "TM100") in found
     assert ("p/latin.py", "TM110") in found
     assert ("book.ipynb", "TM110") in found
+    assert '"path": "p/test_new.py"' in json.dumps([row["fix"] for row in rows(record, "finding")])
     assert ("requirements.txt", "TM984") in found
     assert ("p/broken.py", "invalid-syntax") in found
     runs = {row["run"]: row for row in rows(record, "run")}

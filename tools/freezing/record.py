@@ -81,7 +81,7 @@ class Program:
         return done.stdout.strip()
 
     def run(self, options: Iterable[str], directory: Path, cache: Path) -> tuple[int, str, list[str]]:
-        """The exit code, stdout, and the lines of stderr with relative paths.
+        """The exit code, stdout and the lines of stderr, with relative paths.
 
         Raises:
             subprocess.TimeoutExpired: the run exceeded the limit.
@@ -92,7 +92,8 @@ class Program:
             if self.cached:
                 self._run([part for part in command if part != "--fix"], directory)
         code, out, errors = self._run(command, directory)
-        return code, out, errors.replace(f"{directory}{os.sep}", "").splitlines()
+        here = f"{directory}{os.sep}"
+        return code, out.replace(here, ""), errors.replace(here, "").splitlines()
 
     def _run(self, command: list[str], directory: Path) -> tuple[int, str, str]:
         unset = ("TORCHMIGRATE_", "GITHUB_", "FORCE_COLOR", "COLUMNS")
@@ -157,7 +158,7 @@ def rows_of(program: Program, directory: Path) -> Iterator[Row]:
             try:
                 code, out, errors = program.run(options, tree, Path(scratch, "cache"))
                 if "--fix" not in options:
-                    printed = [*(plan(out) if name == "plan" else findings(out, tree))]
+                    printed = [*(plan(out) if name == "plan" else findings(out))]
             except (subprocess.TimeoutExpired, ValueError) as error:
                 code, errors = -1, [*errors, f"frozen: {type(error).__name__}"]
             yield {"kind": "run", "run": name, "exit": code, "stderr": errors}
@@ -182,11 +183,11 @@ def _state(path: Path) -> tuple[int, ...]:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def findings(out: str, tree: Path) -> Iterator[Row]:
+def findings(out: str) -> Iterator[Row]:
     """A row for each finding, in the order of the program."""
     for line in out.splitlines():
         found = json.loads(line)
-        yield {"kind": "finding", "path": os.path.relpath(found.pop("filename"), tree), **found}
+        yield {"kind": "finding", "path": found.pop("filename"), **found}
 
 
 def plan(out: str) -> Iterator[Row]:
