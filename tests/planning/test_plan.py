@@ -605,7 +605,9 @@ def test_pins_are_counted_apart_with_the_first_release_that_they_exclude(empty: 
     assert ("TM983", "ci/Dockerfile") in found and ("TM984", "ci/Dockerfile") in found
     assert made["pinned"] == 4 and made["effort"] == {"safe": 0, "unsafe": 0, "by_hand": 0}
     # torchvision 0.16 goes with torch 2.1.
-    assert made["runs"]["last"] == "2.15" and made["headline"].startswith("Works unchanged on torch 2.1 to 2.15")
+    assert made["runs"]["last"] == "2.15" and made["headline"].startswith(
+        "Works unchanged on torch 2.1 to 2.15"
+    )
     assert planned(empty, "--to", "2.1")["pinned"] == 3  # the range of requirements.txt has it
 
 
