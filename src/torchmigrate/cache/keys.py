@@ -40,7 +40,7 @@ _DISTRIBUTIONS = ("libcst-", "pyyaml-", "packaging-", "tomli-")
 _OF_NO_RESULT = frozenset(
     [
         *("fix", "exclude", "extend_exclude", "include", "extend_include", "respect_gitignore"),
-        *("force_exclude", "detect", "minimum_from", "cache_dir", "baseline"),
+        *("force_exclude", "detect", "minimum_from", "cache_dir", "baseline", "keeps_line_length"),
     ]
 )
 _EVIDENCE = 16 * MEGABYTE  # bytes that are read of it

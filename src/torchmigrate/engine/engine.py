@@ -539,6 +539,15 @@ class Engine:
                 source = left
                 made_edits.append(removals)
                 known = self._again(source, path, result, known)
+        if source.text != original.text and self.settings.keeps_line_length:
+            breaks = self._line_breaks(original, source, path)
+            text = editing.splice(source.text, breaks)
+            left = self._edited(source, text, breaks, original) if breaks else None
+            if left is not None:
+                self._follow(path, source, left, breaks)
+                source = left
+                made_edits.append(breaks)
+                known = self._again(source, path, result, known)
         if known is not None:
             known.close()
         if source.text != original.text:
@@ -547,6 +556,17 @@ class Engine:
             result.old, result.new = original, source
             if result.history is not None:
                 result.history.rounds.extend(made_edits)
+
+    def _line_breaks(self, before: Source, after: Source, path: Path) -> list[Edit]:
+        """The edits that keep a fixed text to the line length which its project declares."""
+        from torchmigrate.config.line_length import line_length
+
+        limit = line_length(path)
+        if limit is None:
+            return []
+        from torchmigrate.rewrite.wrapping import wrapped
+
+        return wrapped(before.text, after, limit)
 
     def _follow(self, path: Path, before: Source, after: Source, edits: Sequence[Edit]) -> None:
         """Let what was seen in a text be known of what fixes make of it, but for what they replace."""

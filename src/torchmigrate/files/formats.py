@@ -1,12 +1,16 @@
-"""Parse untrusted TOML and YAML; errors give the position but never quote the content."""
+"""Parse untrusted TOML, YAML and setup.cfg; errors give the position but never quote the content."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from torchmigrate.files.reading import UnreadableError
+
+if TYPE_CHECKING:
+    from configparser import ConfigParser
 
 MOST_DEPTH = 50  # of YAML; the library in C that reads it overflows its stack
 
@@ -21,8 +25,9 @@ class FormatError(Exception):
         self.reason = reason
 
 
+@lru_cache(maxsize=8)  # settings, requirements and the line length are in one file
 def read_toml(data: bytes) -> dict[str, Any]:
-    """The content of a TOML file.
+    """The content of a TOML file, which is shared: it must not be changed.
 
     Raises:
         FormatError: it is not TOML.
@@ -47,6 +52,23 @@ def read_toml(data: bytes) -> dict[str, Any]:
         raise FormatError("not TOML: a number has too many digits") from None
     except (RecursionError, MemoryError):
         raise UnreadableError("nested too deeply: not read") from None
+
+
+@lru_cache(maxsize=8)
+def read_cfg(text: str) -> ConfigParser:
+    """The content of a file such as setup.cfg, which is shared. Raises FormatError for other text."""
+    import configparser
+
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    # Its own pattern takes quadratic time for white space within a line.
+    text = re.sub(r"(?<=\S)[^\S\n]{2,}", " ", text)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        errors = getattr(error, "errors", None) or [(getattr(error, "lineno", None), "")]
+        line = errors[0][0]
+        raise FormatError(f"not valid (line {line})" if line else "not valid") from None
+    return parser
 
 
 def check_yaml(text: str, *, aliases: bool) -> None:

@@ -82,7 +82,9 @@ class Search:
         trying = {}
         for path, scope in scopes.items():
             if id(scope.settings) not in safe:
-                safe[id(scope.settings)] = replace(scope.settings, fix=True, unsafe_fixes=False)
+                safe[id(scope.settings)] = replace(
+                    scope.settings, fix=True, unsafe_fixes=False, keeps_line_length=False
+                )
             trying[path] = scope._replace(settings=safe[id(scope.settings)])
         options = EngineOptions(keeps_history=True, by_place=True, unfixed=self.guesses)
         self.engines = Engines(configurations, trying, options)

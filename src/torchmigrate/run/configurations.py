@@ -165,7 +165,12 @@ class Configurations:
         rules = _with_guesses(known, catalogue) if self.guessing else known
         every = (*layers, self.command_line)
         settings = combine(every, rules, root=root, fix=self.fix)
-        settings = replace(settings, detect=self.detect, evidence=settings.evidence and not self.isolated)
+        settings = replace(
+            settings,
+            detect=self.detect,
+            evidence=settings.evidence and not self.isolated,
+            keeps_line_length=not self.isolated,
+        )
         of_each = self.detect and settings.minimum is None  # reported when the files are known
         minimum = "" if of_each else f"; minimum: {settings.minimum or 'unknown'}"
         if origin:

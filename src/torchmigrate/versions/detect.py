@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from torchmigrate.files.formats import FormatError, check_yaml, read_toml
+from torchmigrate.files.formats import FormatError, check_yaml, read_cfg, read_toml
 from torchmigrate.files.paths import (
     directories_of_project,
     entries,
@@ -42,8 +42,6 @@ from torchmigrate.versions.requirement_lists import (
 from torchmigrate.versions.setup_file import SetupFile, read_setup
 
 if TYPE_CHECKING:
-    from configparser import ConfigParser
-
     from torchmigrate.versions.bounds import Bound
     from torchmigrate.versions.releases import Version
 
@@ -428,25 +426,10 @@ def _items(value: object) -> list[Any]:
 # ---- setup.cfg and setup.py -------------------------------------------------------------------------
 
 
-def _read_cfg(data: bytes) -> ConfigParser:
-    import configparser
-
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    # Its own pattern takes quadratic time for white space within a line.
-    text = re.sub(r"(?<=\S)[^\S\n]{2,}", " ", decode(data))
-    try:
-        parser.read_string(text)
-    except configparser.Error as error:
-        errors = getattr(error, "errors", None) or [(getattr(error, "lineno", None), "")]
-        line = errors[0][0]
-        raise FormatError(f"not valid (line {line})" if line else "not valid") from None
-    return parser
-
-
 def _setup_cfg(file: StatingFile, data: bytes) -> Iterable[Bound | None]:
     from torchmigrate.versions.bounds import of_requirement
 
-    parser = _read_cfg(data)
+    parser = read_cfg(decode(data))
     own = parser.get("options", "install_requires", fallback="")
     bounds = [*_each(of_requirement, re.split(r"[\n]", own), file)]
     if "options.extras_require" not in parser:
@@ -540,7 +523,7 @@ def _pyproject_python(data: bytes) -> object:
 
 
 def _cfg_python(data: bytes) -> object:
-    return _read_cfg(data).get("options", "python_requires", fallback=None)
+    return read_cfg(decode(data)).get("options", "python_requires", fallback=None)
 
 
 def _setup_python(data: bytes) -> object:
