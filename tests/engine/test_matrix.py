@@ -12,7 +12,7 @@ import types
 import pytest
 from harness.catalogue import example_id, loaded_rules
 from harness.fakes import Fake, fake_libraries
-from harness.matrix import FOUND, REPORTED, SILENT, shapes
+from harness.matrix import FIXED, REPORTED, SILENT, shapes
 from harness.program import FIX_ALL, only, run
 from harness.summary import HAS_TORCH
 
@@ -126,16 +126,16 @@ def is_moved(rule, old):
 
 
 def use_faults(rule, old, new, shape):
-    found = run(shape.code, *only([rule.code]), *at_last(rule), path=EXAMPLE_PATH)
-    result = run(shape.code, *only([rule.code]), *at_last(rule), *FIX_ALL, path=EXAMPLE_PATH)
+    options = (*only([rule.code]), *at_last(rule))
     if shape.expect == SILENT:
-        return ["reported"] if found.findings else []
-    if not found.findings:
-        return ["not found"]
-    if shape.expect == REPORTED:
-        return ["rewritten to\n" + result.new_text] if result.new_text is not None else []
+        return ["reported"] if run(shape.code, *options, path=EXAMPLE_PATH).findings else []
+    result = run(shape.code, *options, *FIX_ALL, path=EXAMPLE_PATH)
     if result.new_text is None:
-        return [] if shape.expect == FOUND else ["not rewritten"]
+        if not result.findings:
+            return ["not found"]
+        return ["not rewritten"] if shape.expect == FIXED else []
+    if shape.expect == REPORTED:
+        return ["rewritten to\n" + result.new_text]
     return [f"{fault}, in\n{result.new_text}" for fault in text_faults(result, old, new)]
 
 
