@@ -11,6 +11,7 @@ in their documentation. `tests/severities/explained.yaml` has the reasons of wha
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,7 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 @click.option("--all", "everything", is_flag=True, help="Print the rules that agree too, with the evidence.")
 def main(codes: tuple[str, ...], everything: bool) -> None:
     """Compare the severities of all rules, or of CODES, with the installed releases."""
+    gc.disable()  # what is loaded stays, and looking for garbage in it takes long
     sys.path[:0] = [str(Path(__file__).parent), str(TESTS)]
     from severities.check import shown, verdicts  # type: ignore[import-not-found]  # tests are not type-checked
 

@@ -104,8 +104,19 @@ def documented(found: Any, parameters: tuple[str, ...] = ()) -> str | None:
     return None
 
 
-def _functions(found: Any) -> Iterator[marks.Function]:
+def _functions(found: Any) -> list[marks.Function]:
     """The sources of what a call of it runs first."""
+    if _last and _last[0][0] is found:
+        return _last[0][1]
+    _last[:] = [(found, list(_read_functions(found)))]
+    return _last[0][1]
+
+
+# Several questions about one thing follow each other, and reading its sources takes long.
+_last: list[tuple[Any, list[marks.Function]]] = []
+
+
+def _read_functions(found: Any) -> Iterator[marks.Function]:
     candidates = [found]
     if inspect.isclass(found):
         candidates = [vars(found).get("__new__"), found.__init__]

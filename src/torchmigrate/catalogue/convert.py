@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -288,6 +289,7 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
             words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {there}")
 
 
+@functools.cache
 def _codemods(directory: Path) -> list[str]:
     """The names of all codemods, in order: modules in folders, with a function `find`."""
     return sorted(
