@@ -8,6 +8,7 @@ ends as the run did. Signals end the small program alone: for a test of signals,
 from __future__ import annotations
 
 import atexit
+import shlex
 import shutil
 import subprocess
 import sys
@@ -123,11 +124,15 @@ def _listening(program: str, **variables: str) -> str:
     )
     assert launcher.stdout is not None
     assert launcher.stdout.readline() == b"\n"
-    _LAUNCHERS.append(launcher)
+    atexit.register(_end, launcher)
     return path
 
 
-_LAUNCHERS: list[subprocess.Popen[bytes]] = []  # which live as long as these tests
+def _end(launcher: subprocess.Popen[bytes]) -> None:
+    """Wait for it, so that its time is counted with that of the tests."""
+    assert launcher.stdin is not None
+    launcher.stdin.close()
+    launcher.wait()
 
 
 def quick_command(
@@ -140,6 +145,12 @@ def quick_command(
     """
     start = [sys.executable, "-ISc", _START, _listening(program, **variables), str(timeout)]
     return [*start, *map(str, arguments)]
+
+
+def script(program: str = "torchmigrate") -> str:
+    """What a shell script of this name consists of: the program in a fork."""
+    usual = f'exec {shlex.join(quick_command(program=program))} "$@"\n'
+    return f"#!/bin/sh\n{usual}"
 
 
 def launch(
