@@ -39,7 +39,7 @@ from flake8.main.cli import main
 """,
 }
 _LAUNCHER = """
-import ast, gc, os, select, signal, socket, sys
+import ast, atexit, gc, os, select, signal, socket, sys, threading
 
 waiting = {}  # process -> where its exit code is expected
 
@@ -87,9 +87,14 @@ while listener in select.select([listener, 0], [], [])[0]:  # else the tests are
         os.environ.update(variables)
         sys.argv = [sys.argv[2].partition(" ")[0], *arguments]
         signal.alarm(int(timeout))
-        code = main()
+        try:
+            code = main()
+        except SystemExit as stop:
+            code = stop.code
+        threading._shutdown()
+        atexit._run_exitfuncs()
         sys.stdout.flush()
-        os._exit(code or 0)
+        os._exit(code or 0)  # without freeing, one by one, what all runs have imported
 """
 # Without `site` and anything that takes long to import.
 _START = """
@@ -147,10 +152,9 @@ def quick_command(
     return [*start, *map(str, arguments)]
 
 
-def script(program: str = "torchmigrate") -> str:
-    """What a shell script of this name consists of: the program in a fork."""
-    usual = f'exec {shlex.join(quick_command(program=program))} "$@"\n'
-    return f"#!/bin/sh\n{usual}"
+def shell_line(program: str = "torchmigrate") -> str:
+    """A command of a shell that runs the program in a fork, with the arguments of the script that it is in."""
+    return f'exec {shlex.join(quick_command(program=program))} "$@"'
 
 
 def launch(
