@@ -152,9 +152,12 @@ def quick_command(
     return [*start, *map(str, arguments)]
 
 
-def shell_line(program: str = "torchmigrate") -> str:
-    """A command of a shell that runs the program in a fork, with the arguments of the script that it is in."""
-    return f'exec {shlex.join(quick_command(program=program))} "$@"'
+def shell_line(program: str = "torchmigrate", **variables: str) -> str:
+    """A command of a shell that runs the program in a fork, with the arguments of the script that it is in.
+
+    program, variables: as in `quick_command`.
+    """
+    return f'exec {shlex.join(quick_command(program=program, **variables))} "$@"'
 
 
 def launch(
