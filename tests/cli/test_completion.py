@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from harness.launcher import shell_line
 from harness.project import SOURCE
 from harness.shells import SHELLS, lacking_shells
 from harness.terminal import Terminal
@@ -69,7 +69,7 @@ class Typed:
         programs = home / "programs"
         programs.mkdir()
         program = programs / "torchmigrate"
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchmigrate "$@"\n')
+        program.write_text(f"#!/bin/sh\n{shell_line()}\n")
         program.chmod(0o755)
         rc = home / kind.rc
         rc.parent.mkdir(parents=True, exist_ok=True)

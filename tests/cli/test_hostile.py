@@ -42,10 +42,11 @@ def _limits() -> None:
 
 # It has everything imported, and forks for each run: what a run adds is limited, and tests are quick.
 LAUNCHER = """
-import json, os, resource, sys
+import gc, json, os, resource, sys
 import yaml
 import torchmigrate.cli.program, torchmigrate.engine.analysis, torchmigrate.rewrite.cases.new_code, torchmigrate.files.globs
 from torchmigrate.__main__ import main
+gc.freeze()
 for line in sys.stdin:
     order = json.loads(line)
     child = os.fork()
@@ -57,7 +58,11 @@ for line in sys.stdin:
         resource.setrlimit(resource.RLIMIT_DATA, (order["memory"],) * 2)
         resource.setrlimit(resource.RLIMIT_CPU, (order["seconds"],) * 2)
         sys.argv = ["torchmigrate", *order["arguments"]]
-        main()
+        try:
+            main()
+        except SystemExit as stop:
+            sys.stdout.flush()
+            os._exit(stop.code)  # without freeing, one by one, what all runs have imported
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """

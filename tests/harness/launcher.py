@@ -8,6 +8,7 @@ ends as the run did. Signals end the small program alone: for a test of signals,
 from __future__ import annotations
 
 import atexit
+import shlex
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,7 @@ from flake8.main.cli import main
 """,
 }
 _LAUNCHER = """
-import ast, gc, os, select, signal, socket, sys
+import ast, atexit, gc, os, select, signal, socket, sys, threading
 
 waiting = {}  # process -> where its exit code is expected
 
@@ -86,9 +87,14 @@ while listener in select.select([listener, 0], [], [])[0]:  # else the tests are
         os.environ.update(variables)
         sys.argv = [sys.argv[2].partition(" ")[0], *arguments]
         signal.alarm(int(timeout))
-        code = main()
+        try:
+            code = main()
+        except SystemExit as stop:
+            code = stop.code
+        threading._shutdown()
+        atexit._run_exitfuncs()
         sys.stdout.flush()
-        os._exit(code or 0)
+        os._exit(code or 0)  # without freeing, one by one, what all runs have imported
 """
 # Without `site` and anything that takes long to import.
 _START = """
@@ -123,11 +129,15 @@ def _listening(program: str, **variables: str) -> str:
     )
     assert launcher.stdout is not None
     assert launcher.stdout.readline() == b"\n"
-    _LAUNCHERS.append(launcher)
+    atexit.register(_end, launcher)
     return path
 
 
-_LAUNCHERS: list[subprocess.Popen[bytes]] = []  # which live as long as these tests
+def _end(launcher: subprocess.Popen[bytes]) -> None:
+    """Wait for it, so that its time is counted with that of the tests."""
+    assert launcher.stdin is not None
+    launcher.stdin.close()
+    launcher.wait()
 
 
 def quick_command(
@@ -140,6 +150,14 @@ def quick_command(
     """
     start = [sys.executable, "-ISc", _START, _listening(program, **variables), str(timeout)]
     return [*start, *map(str, arguments)]
+
+
+def shell_line(program: str = "torchmigrate", **variables: str) -> str:
+    """A command of a shell that runs the program in a fork, with the arguments of the script that it is in.
+
+    program, variables: as in `quick_command`.
+    """
+    return f'exec {shlex.join(quick_command(program=program, **variables))} "$@"'
 
 
 def launch(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.launcher import shell_line
 from harness.project import SOURCE
 
 _EXPRESSION = re.compile(r"\$\{\{ (.*?) \}\}")
@@ -18,7 +18,7 @@ _EXPRESSION = re.compile(r"\$\{\{ (.*?) \}\}")
 def programs(directory: Path, **scripts: str) -> Path:
     """A directory of programs, beside `torchmigrate`: scripts of sh by name."""
     directory.mkdir(parents=True, exist_ok=True)
-    scripts = {"torchmigrate": f'exec "{sys.executable}" -m torchmigrate "$@"', **scripts}
+    scripts = {"torchmigrate": shell_line(), **scripts}
     for name, script in scripts.items():
         path = directory / name
         path.write_text(f"#!/bin/sh\n{script}\n", "utf-8")

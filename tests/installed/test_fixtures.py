@@ -15,13 +15,13 @@ import ast
 import functools
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from harness.launcher import launch
 
 FIXTURES = sorted(path.parent for path in (Path(__file__).parents[1] / "fixtures").glob("*/before.py"))
 SAFE, UNSAFE = ("--fix",), ("--fix", "--unsafe-fixes")
@@ -36,14 +36,11 @@ def selected(directory: Path) -> str:
 
 def torchmigrate(directory: Path, names: Sequence[str], *options: str) -> str:
     """What a run over some of the fixtures in a directory prints."""
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "torchmigrate", "check", "--isolated", "--exit-zero"),
-            *("--output-format", "concise", *options, *names),
-        ],
-        cwd=directory,
-        capture_output=True,
-        text=True,
+    done = launch(
+        directory,
+        *("check", "--isolated", "--exit-zero", "--output-format", "concise"),
+        *options,
+        *names,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

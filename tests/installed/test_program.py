@@ -9,19 +9,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from harness.launcher import quick_command
 from harness.program import heed_interrupts
+from harness.project import command as own_command
 
 OLD = "import torch\n\ny = torch.ger(a, b)\n"
 NEW = OLD.replace("ger", "outer")
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "torchmigrate", "check", "--isolated", *map(str, arguments)]
+def command(*arguments: str | Path, start: Callable[..., list[str]] = own_command) -> list[str]:
+    return start("check", "--isolated", *arguments)
 
 
 def environment() -> dict[str, str]:
@@ -31,10 +33,21 @@ def environment() -> dict[str, str]:
 def run(
     directory: Path, *arguments: str | Path, before: Sequence[str] = (), **options: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run a check in a directory; there is never a traceback."""
+    """Run a check in a directory; there is never a traceback.
+
+    before: a program that runs the check as one of its own.
+    """
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     done = subprocess.run(  # type: ignore[call-overload]
-        [*before, *command("--output-format", "concise", *arguments)],
+        [
+            *before,
+            *command(
+                "--output-format",
+                "concise",
+                *arguments,
+                start=own_command if before else quick_command,
+            ),
+        ],
         cwd=directory,
         env=environment(),
         text=True,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from harness.launcher import shell_line
 from jsonschema import Draft202012Validator
 
 from torchmigrate.files.formats import read_toml
@@ -64,7 +65,7 @@ class Clone:
         programs.mkdir()
         for name in ("torchmigrate", "flake8"):
             program = programs / name
-            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {name} "$@"\n')
+            program.write_text(f"#!/bin/sh\n{shell_line(name)}\n")
             program.chmod(0o755)
         kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         self.environment = {

@@ -60,6 +60,7 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             "install",
             "--quiet",
             "--no-deps",
+            "--no-compile",  # takes as long as all the rest
             wheel,
         ),
         cwd=home,

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
-from harness.project import SOURCE
+from harness.launcher import launch, quick_command
 from harness.summary import HAS_TORCH
-from working.lines import Library, Line, Members, files, lines, sampled
-from working.run import check, installed_release, named_by_rules, read_library
+from working.lines import Line, Members, files, lines, sampled
+from working.run import changes, check, differences, installed_release, named_by_rules, read_library
 
-PROGRAM = [sys.executable, "-m", "torchmigrate", "check", "--isolated"]
 EVERY = 400  # the whole is `python tools/working_code.py`
-
-
-@pytest.fixture(autouse=True)
-def this_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")]))
 
 
 def fixed(text: str, directory: Path, *options: str, name: str = "example.py") -> tuple[str, str]:
     """A file after `--fix`, and what was said of it."""
     path = directory / name
     path.write_text(text)
-    command = [*PROGRAM, "--fix", "--output-format", "concise", *options, name]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=directory)
+    command = ("check", "--isolated", "--fix", "--output-format", "concise", *options, name)
+    done = launch(directory, *command)
     assert done.returncode in (0, 1), done.stderr
     new = path.read_text()
-    subprocess.run(command, capture_output=True, cwd=directory)
+    launch(directory, *command)
     assert path.read_text() == new, "a second run changes nothing"
     return new, done.stdout
 
@@ -39,21 +30,20 @@ def fixed(text: str, directory: Path, *options: str, name: str = "example.py") -
 # ---- all names -----------------------------------------------------------------------------------------
 
 
-@cache
-def library() -> Library:
-    return read_library()
-
-
 @pytest.mark.skipif(not HAS_TORCH, reason="compares with the installed torch")
-@pytest.mark.parametrize(
-    ("third", "options"),
-    [(0, ()), (1, ("--select", "ALL")), (2, ("--minimum", "1.13"))],
-)
-def test_what_works_still_works(third: int, options: tuple[str, ...], tmp_path: Path) -> None:
-    found = list(sampled(lines(library()), EVERY, named_by_rules()))[third::15]
-    outcome = check(found, [*PROGRAM, "--fix", "--target", installed_release(), *options], tmp_path)
-    assert outcome.changed > 80
-    assert outcome.differences == []
+def test_what_works_still_works(tmp_path: Path) -> None:
+    found = list(sampled(lines(read_library()), EVERY, named_by_rules()))
+    target = ("--target", installed_release())
+    pairs = []
+    # A fifteenth of the sample each.
+    for number, options in enumerate(((), ("--select", "ALL"), ("--minimum", "1.13"))):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        program = quick_command("check", "--isolated", "--fix", *target, *options)
+        changed = changes(found[number::15], program, directory)
+        assert len(changed) > 80
+        pairs += changed
+    assert differences(pairs) == []
 
 
 def test_a_sample_is_always_the_same() -> None:

@@ -82,6 +82,12 @@ def check(
     Raises:
         RuntimeError: the program failed.
     """
+    pairs = changes(lines, command, directory)
+    return Outcome(len(lines), len(pairs), differences(pairs, python))
+
+
+def changes(lines: Sequence[Line], command: Sequence[str], directory: Path) -> list[Pair]:
+    """The functions that a program fixes. Arguments and errors are those of `check`."""
     old: dict[Path, str] = {}
     for number, text in enumerate(files(lines)):
         path = directory / f"lines{number}.py"
@@ -95,21 +101,26 @@ def check(
     pairs: list[Pair] = []
     for path, text in old.items():
         new = path.read_text(encoding="utf-8")
-        pairs += _changed(path.stem, text, new) if new != text else ()
+        pairs += _changed(str(path.with_suffix("")), text, new) if new != text else ()
+    return pairs
+
+
+def differences(pairs: Sequence[Pair], python: str = sys.executable) -> list[str]:
+    """What functions were and became that give another result after their fix, and what is wrong with it."""
     listed = yaml.safe_load(MEANT.read_text(encoding="utf-8"))
     meant = [pair for item in listed for pair in item["names"].items()]
     answers = _worker(python, "compare", "".join(f"{json.dumps(item)}\n" for item in (meant, *pairs)))
     if answers.returncode:
         raise RuntimeError(answers.stderr)
     by_label = {pair.label: pair for pair in pairs}
-    differences = []
+    found = []
     for line in answers.stdout.splitlines():
         answer = json.loads(line)
         pair = by_label[answer["label"]]
-        differences.append(
+        found.append(
             f"{_shown(pair.old, pair.before)}  ->  {_shown(pair.new, pair.imports)}  {answer['difference']}"
         )
-    return Outcome(len(lines), len(pairs), sorted(differences))
+    return sorted(found)
 
 
 def _worker(python: str, task: str, given: str) -> subprocess.CompletedProcess[str]:
