@@ -130,7 +130,7 @@ class Settings(Struct, frozen=True):
     evidence: bool = True  # whether what `record` has seen counts
     baseline: Path | None = None  # the file with the findings that are accepted
     cache_dir: Path | None = None  # where results are kept; None: in the root
-    keeps_line_length: bool = True  # whether fixes keep to the line length that the project declares
+    keeps_line_length: bool = False  # whether fixes keep to the line length that the project declares
 
     @property
     def least(self) -> Applicability:
