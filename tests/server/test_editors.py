@@ -21,7 +21,9 @@ from torchmigrate.files.formats import read_toml
 from torchmigrate.server.options import are_ours, read_options
 
 pytestmark = pytest.mark.one_python
-PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "editors.md").read_text("utf-8")
+EXTENSION = ROOT / "editors" / "vscode"
 EDITORS = ("VS Code", "Neovim", "Helix", "Zed", "Emacs", "PyCharm")
 OLD = "import torch\nx = torch.ger(a, b)\n"
 
@@ -58,7 +60,6 @@ def test_what_is_shown_is_taken(tmp_path: Path) -> None:
     own: Any = helix["language-server"]["torchmigrate"]
     as_pylsp = zed["lsp"]["pylsp"]
     commands = [
-        [code["glspc.server.command"], *code["glspc.server.commandArguments"]],
         [own["command"], *own["args"]],
         [as_pylsp["binary"]["path"], *as_pylsp["binary"]["arguments"]],
         re.findall(r'"(\w+)"', re.findall(r"cmd = \{(.*?)\}", section("Neovim"))[0]),
@@ -68,9 +69,9 @@ def test_what_is_shown_is_taken(tmp_path: Path) -> None:
         ),
         re.findall(r"\*Command\* \| `(.*?)`", section("PyCharm"))[0].split(),
     ]
-    assert commands == [["torchmigrate", "server"]] * 7
+    assert commands == [["torchmigrate", "server"]] * 6
     for given in (
-        code["glspc.server.initializationOptions"],
+        {key.removeprefix("torchmigrate."): value for key, value in code.items()},
         own["config"],
         as_pylsp["initialization_options"],
         pycharm,
@@ -86,6 +87,22 @@ def test_what_is_shown_is_taken(tmp_path: Path) -> None:
         assert editor.server.execute_command_provider is not None
         for command in editor.server.execute_command_provider.commands:
             assert f"`{command}`" in PAGE
+
+
+def test_the_extension_has_a_setting_for_each_option() -> None:
+    """With the defaults of the page; what this extension does is tested in its directory."""
+    from torchmigrate.server import options
+
+    manifest = json.loads((EXTENSION / "package.json").read_text("utf-8"))
+    settings = manifest["contributes"]["configuration"]["properties"]
+    own = set(re.findall(r"^\| `(torchmigrate\..+?)` \|", section("VS Code"), re.MULTILINE))
+    assert own == {"torchmigrate.path", "torchmigrate.interpreter", "torchmigrate.trace.server"}
+    assert settings.keys() == own | {f"torchmigrate.{name}" for name in (*options._OF_CHECK, *options._OWN)}
+    defaults = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", section("Options"), re.MULTILINE))
+    booleans = {name: each["default"] for name, each in settings.items() if each["type"] == "boolean"}
+    assert {f"torchmigrate.{name}": value == "true" for name, value in defaults.items()} == booleans
+    for command in manifest["contributes"]["commands"]:
+        assert command["title"] in section("VS Code")
 
 
 def test_brackets_are_balanced() -> None:
