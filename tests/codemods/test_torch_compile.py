@@ -28,7 +28,7 @@ class Net(nn.Module):
         return self.fc(x)
 
 """
-# Trains `model`; what stands before it builds and prepares the model.
+# Trains `model`; the code before it builds and prepares the model.
 LOOP = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for x in loader:

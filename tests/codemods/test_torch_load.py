@@ -12,7 +12,7 @@ from torchmigrate.report.reasons import message_of, reason_of
 STATE, OTHER = "weights_only=True", "weights_only=False"
 ONLY = only(["TM600"])
 
-# What is read, and what stands for it after the fixes.
+# A call that reads, and its `weights_only` after the fixes.
 READS = {
     "handed on": ("model.load_state_dict(torch.load(p))", STATE),
     "handed on by name": ("model.load_state_dict(state_dict=torch.load(p))", STATE),

@@ -509,7 +509,7 @@ def hub_repository(name: str, code: str) -> str:
 
 @word
 def process_group() -> None:
-    """The default process group, of this process alone; None is what stands for it."""
+    """The default process group, of this process alone; None means this group."""
     if not torch.distributed.is_initialized():
         path = Path(tempfile.mkdtemp(), "store")
         torch.distributed.init_process_group("gloo", init_method=f"file://{path}", rank=0, world_size=1)

@@ -219,7 +219,7 @@ def told(*, minimum="1.12", verbose=False):
         print("old")
     return new
 """
-# A test, and whether what stands under it runs on torch 1.8 and on 2.15 (None: perhaps).
+# A test, and whether code under it runs on torch 1.8 and on 2.15 (None: perhaps).
 CALLS: list[tuple[str, bool | None, bool | None]] = [
     ("supports()", False, None),
     ("supports('1.7')", None, None),

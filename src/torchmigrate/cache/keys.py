@@ -48,7 +48,7 @@ _EVIDENCE = 16 * MEGABYTE  # bytes that are read of it
 
 @functools.cache
 def program() -> str:
-    """What stands for this program, its rules and its data, the Python that runs it, and its libraries."""
+    """The fingerprint of this program, its rules, data and libraries, and of the Python that runs it."""
     parts = [FORMAT, torchmigrate.__version__, sys.implementation.name, sys.version]
     parts += sorted(set(_distributions()))
     parts += sorted(_installed() or _checkout())
@@ -90,7 +90,7 @@ def _checkout() -> Iterator[str]:
 
 
 def key_of_settings(settings: Settings, rules: str) -> str:
-    """What stands for the program with some settings.
+    """The fingerprint of the program with some settings.
 
     Args:
         rules: a digest of the project's own rules.

@@ -63,7 +63,7 @@ def read_yaml(path: Path) -> YamlFile:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        # What stands in quotes is from the file.
+        # Quoted parts are from the file.
         reason = re.sub(r"\s*(['\"]).*\1", "", " ".join(filter(None, (error.context, error.problem))))
         reason = reason or "not valid YAML"
         raise CatalogueError([RuleProblem(path, mark.line + 1 if mark else 0, f"YAML: {reason}")]) from None

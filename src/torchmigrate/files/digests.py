@@ -1,4 +1,4 @@
-"""What stands for the content of a file."""
+"""Digests of the content of files."""
 
 from __future__ import annotations
 

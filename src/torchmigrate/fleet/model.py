@@ -124,7 +124,7 @@ class Usage(Struct, frozen=True):
 class Examined(Struct, frozen=True):
     """The result for a repository.
 
-    state: the commit, or what stands for one. tables: rows by the name of the table, without the columns
+    state: the commit, or a digest of the files. tables: rows by the name of the table, without the columns
     that say which run and which repository they are of. page: the plan as HTML.
     """
 

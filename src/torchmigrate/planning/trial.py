@@ -17,7 +17,7 @@ class Back:
     def __init__(self, edits: Sequence[Edit]) -> None:
         self.edits = edits
         self.starts: list[int] = []  # of the new texts, in the text that came out
-        self.shifts: list[int] = []  # of what stands after each
+        self.shifts: list[int] = []  # of the text after each
         shift = 0
         for edit in edits:
             self.starts.append(edit.start + shift)

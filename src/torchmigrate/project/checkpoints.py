@@ -29,7 +29,7 @@ _OBJECT = pattern(
     rb"['\"](?:\w*args|\w*cfg|\w*conf|\w*config|opts?|options|hparams|\w*hyper_?param\w*)['\"]"
     rb"\s*:\s*(?!str\(|dict\(|vars\()[A-Za-z_]"
 )
-# What stands before `net.state_dict()` as an entry: `"model":`, `checkpoint["model"] =`, `dict(model=`
+# The text before `net.state_dict()` as an entry: `"model":`, `checkpoint["model"] =`, `dict(model=`
 _ENTRY = rb"(?:['\"]\s*:|\]\s*=|\w=)\s*[\w.\[\]()]*\Z"
 _LONGEST = 200  # bytes that are looked at for it
 _NAME = pattern(r"[^'\"/\\\s{}]{3,}\Z")
@@ -264,7 +264,7 @@ class Saved:
         }
 
     def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
-        """What stands for a file in `plainly`.
+        """The key of a file in `plainly`.
 
         The end of its name, or else, in this file only, the attribute that has it (`self.path`,
         `args.form.format(epoch)`), or the parameter of a function that is named after what it does

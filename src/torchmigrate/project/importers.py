@@ -1,4 +1,4 @@
-"""What the import of a module imports, for sure: not what stands in a function, a `try` or an `if`."""
+"""The modules that importing a module surely imports: not those in a function, a `try` or an `if`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _package_of(directory: Path) -> str | None:
 def _held(directory: Path) -> frozenset[str] | None:
     """Library names that the repository around a directory holds as packages, next to it or above it.
 
-    The tests of `apex/apex/`, and what stands next to them, mean that one. What a package holds is a part of
+    The tests of `apex/apex/`, and files next to them, mean that package. What a package holds is a part of
     it, such as `nncf.torch`. None: there is no repository.
     """
     if exists(directory / ".git"):

@@ -17,7 +17,7 @@ from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 # (Patterns that begin with letters are found quickly.)
 _IMPORT = pattern(rb"import\b[ \t]*(\((?:[^)#]|#[^\n]*)*\)?|(?:\\\r?\n|[^\n;])*)")
-# What stands before that: nothing, the prompt of a doctest, other statements, `from module`.
+# The text before an import: nothing, the prompt of a doctest, other statements, `from module`.
 _BEFORE = pattern(rb"(?:^|[;:])[ \t>.]*(?:from\b\s*([\w. \t\\\r\n]+?)\s*)?\Z")
 _LONGEST = 500  # bytes that are looked at for it
 _WORD = pattern(r"\w+")
@@ -40,7 +40,7 @@ _STAR = pattern(rb"import[\s\\]*\*")
 _STRING = pattern(rb"['\"][^\n]*\Z")
 _QUOTES = (b"'", b'"')
 _BLANK = b" \t\r\n\f\v\\"
-_ALONE = pattern(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # what stands after a value that a variable gets
+_ALONE = pattern(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # the text after a value that a variable gets
 
 
 class Imports:
@@ -348,7 +348,7 @@ def _definition(name: str) -> re.Pattern[bytes]:
 
 # ---- what is replaced ------------------------------------------------------------------------------------
 
-# What stands around a name where something else is put in its place: `.name =`, `.name: T =`, `.name, x =`;
+# The text around a name that code replaces: `.name =`, `.name: T =`, `.name, x =`;
 # `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
 _BOUND = pattern(rb"\bas [\w.]+\Z")
 _CHAIN = pattern(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
@@ -387,7 +387,7 @@ def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
 
 
 def _is_annotation(before: bytes) -> bool:
-    """Whether a name is a type, by what stands before it: `x: torch.Tensor = y`."""
+    """Whether a name is a type, by the text before it: `x: torch.Tensor = y`."""
     named = _ANNOTATED.search(before)
     if named is None:
         return False

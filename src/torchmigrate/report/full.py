@@ -220,7 +220,7 @@ def excerpt(text: str, left: int, right: int, columns: int) -> tuple[str, int, i
     marked = sum(width for _, width in cells[left:right])
     if len(near) == len(text) and total <= columns:
         return "".join(shown for shown, _ in cells), before, marked
-    # As much of the range as fits, with what stands before it rather than after it.
+    # As much of the range as fits, with the text before it rather than after it.
     begin = 0
     while begin < left and before + min(marked, columns // 2) > columns - 20:
         before -= cells[begin][1]

@@ -51,7 +51,7 @@ def web_page(
 
 
 def _code(text: str) -> Markup:
-    """Text in which what stands between backticks is code."""
+    """Text with code between backticks."""
     parts = re.split(r"`([^`]+)`", text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if number % 2 else escape(part)

@@ -199,7 +199,7 @@ def relayout(
 
 
 def _without_repetition(layout: CallLayout, wanted: Sequence[NewArgument]) -> list[NewArgument]:
-    """The arguments with each origin once: what stands there again is a copy."""
+    """The arguments with each origin once: a repeated one is a copy."""
     seen: set[int] = set()
     found: list[NewArgument] = []
     for item in wanted:
@@ -233,7 +233,7 @@ def _keywords_in_order(layout: CallLayout, wanted: list[NewArgument]) -> list[Ne
 def _align(
     count: int, new: list[NewArgument]
 ) -> tuple[list[NewArgument | None], dict[int, list[NewArgument]]]:
-    """What stands in each slot (None: it becomes empty), and what is inserted before which slot."""
+    """The content of each slot (None: it becomes empty), and what is inserted before which slot."""
     origins = [item.origin for item in new]
     if None not in origins and len(new) == count:
         return list(new), {}

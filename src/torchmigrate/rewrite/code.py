@@ -1,6 +1,6 @@
 """New code, written as a template that quotes the source: `code("$f($x, dim=-1)", f="torch.foo", x=node)`.
 
-The templates are those of the YAML rules. What stands for a metavariable gets parentheses where its place
+The templates are those of the YAML rules. The value of a metavariable gets parentheses where its place
 needs them, and only there.
 """
 

@@ -455,7 +455,7 @@ class FixMaker:
         if edit.start in self._fstrings:
             return edit._replace(text=requoted_within(edit.text, edit.start, self.source))
         before = text[text.rfind("\n", 0, edit.start) + 1 : edit.start]
-        quoted = '"' in before or "'" in before  # what stands before it on the line counts most
+        quoted = '"' in before or "'" in before  # the quotes before it on the line count most
         near = before if quoted else self.source.line_text(self.source.position(edit.start)[0])
         return edit._replace(text=requoted(edit.text, text, text, near))
 

@@ -253,7 +253,7 @@ def without_gap(text: str, least: int, start: int, after: int) -> tuple[int, int
         start: of the lines that go.
         after: where the lines begin that stay.
     """
-    code = start  # the end of what stands before the gap
+    code = start  # the end of the code before the gap
     while code > least and text[code - 1].isspace():
         code -= 1
     behind = BLANK_LINES.match(text, after)

@@ -15,7 +15,7 @@ from torchmigrate.source.text import Source
 _WIDTH = 88
 _STEP = "    "
 _REST_OF_LINE = pattern(r"[^\r\n]*")
-# What stands before the parenthesis of a call or a definition.
+# The text before the parenthesis of a call or a definition.
 _CALLED = pattern(r"(?:[)\]]|(?<!\w)(?!(?:return|in|and|or|not|if|else|yield|await|is|lambda)\b)\w+)\s*$")
 
 

@@ -73,7 +73,7 @@ NewStatement = Code | NewFunction
 class _Insertion(Struct):
     """A new line: at which offset, its code, and the line whose indentation it has, less `minus`.
 
-    frame: what stands around the code.
+    frame: the text around the code.
     """
 
     offset: int
@@ -224,7 +224,7 @@ class Rewriting:
         self._expressions.put_text(*((one[1], other[1]) if last else (one[0], other[0])), "")
 
     def drop_header(self, statement: ast.With | ast.AsyncWith) -> None:
-        """Leave what stands after the header of a `with`, on its line."""
+        """Remove the header of a `with`, and keep the statement after it on its line."""
         self.first_line(statement)
         self._expressions.put_text(
             start_of(self.source, statement), start_of(self.source, statement.body[0]), ""

@@ -383,7 +383,7 @@ def code_of(node: cst.BaseExpression, spell: Spell) -> str:
 
 
 def source_of(content: Content, spell: Spell) -> str:
-    """What stands for a metavariable, as text."""
+    """The value of a metavariable, as text."""
     return code_of(parse_template(content.code).node, spell) if content.new else content.code
 
 

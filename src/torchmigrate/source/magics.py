@@ -195,7 +195,7 @@ def _parses(code: str) -> bool:
 
 
 def _names(command: str) -> list[str]:
-    """What a command may use of the notebook: of a shell line, what stands after `$` or in braces."""
+    """The names of the notebook that a command may use; in a shell line, those after `$` or in braces."""
     if not command.startswith("!"):
         return _WORD.findall(command)
     return [word for pair in _IN_SHELL.findall(command) for part in pair for word in _WORD.findall(part)]

@@ -293,7 +293,7 @@ class Source:
         return self.line_text(row)
 
     def lead(self, row: int) -> str:
-        """What stands in the file before a line of the text, such as the prompt of an example."""
+        """The text that the file has before a line, such as the prompt of an example."""
         return ""
 
     def is_hidden(self, code: str, name: str, row: int) -> bool:

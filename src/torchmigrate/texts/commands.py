@@ -53,7 +53,7 @@ _BEFORE = frozenset(["$", "%", ">", "-", "RUN", "run:", "then", "do", "else", "s
 class Word(Struct, frozen=True):
     """A word of a command.
 
-    text: without its quotes. start, end: what stands for it in the source, with them.
+    text: without its quotes. start, end: its span in the source, with them.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Command(Struct, frozen=True):
 
     @property
     def says(self) -> bool:
-        """Whether it only prints what stands in it."""
+        """Whether it only prints its words."""
         for word in self.words:
             text = word.text.lstrip("@-+")
             if text in _BEFORE or word.text in _BEFORE or _ASSIGNMENT.match(word.text):

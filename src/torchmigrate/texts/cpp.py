@@ -1,6 +1,6 @@
 """C++ and CUDA as tokens: without comments, with the preprocessor conditions around each of them.
 
-Nothing is expanded or included. What stands under a condition about a release of torch, or under `#if 0`, is
+Nothing is expanded or included. Code under a condition about a release of torch, or under `#if 0`, is
 guarded: the code handles both sides. It takes time linear in the text.
 """
 

@@ -22,8 +22,8 @@ class Branches:
     """The branches of a file that use apex, and the alternatives that do not.
 
     dropped: id() of the statements that go with their branch; joined: id() of the `if` statements whose
-    branch with apex stays; parameters: what stands for a call of
-    `amp.master_params` (by id()) in the other branch.
+    branch with apex stays; parameters: by id() of a call of
+    `amp.master_params`, the code of the other branch that corresponds to it.
     """
 
     def __init__(self, uses: Uses, functions: Functions, presence: Presence, rewriting: Rewriting) -> None:

@@ -284,7 +284,7 @@ class _Planner:
     def _parameters(
         self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches
     ) -> Code:
-        """What stands for `amp.master_params(optimizer)`."""
+        """The code that replaces `amp.master_params(optimizer)`."""
         parameters = branches.parameters.get(id(call))
         if parameters is not None:
             return code("$parameters", parameters=parameters)

@@ -259,7 +259,7 @@ def _is_saved(node: ast.expr, functions: Functions) -> bool:
 
 
 def _is_library(use: Use) -> bool:
-    """Whether a name is the library's, or what stands for it where that is not installed."""
+    """Whether a name is the library's, or its stand-in where the library is not installed."""
     if use.via not in (Via.IMPORT, Via.ALIAS):
         return False
     return use.sure or all(_stands_for(origin) for origin in use.origins)

@@ -1,1 +1,1 @@
-"""Regions of mixed precision, and what stands in them."""
+"""Regions of mixed precision, and the code in them."""

@@ -1,7 +1,7 @@
-"""TM127: code that refuses to run on the release that is moved to.
+"""TM127: code that refuses to run on the release of the target.
 
-`assert torch.__version__.startswith("1.")`, or `if ...: raise`. What stands after it is taken to be for
-other releases, so that nothing else would be reported of it.
+`assert torch.__version__.startswith("1.")`, or `if ...: raise`. The code after it counts as code for other
+releases, so no other rule reports it.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ class Loading:
         return project.keeps_objects(path, names, made, called)
 
     def written_as(self, path: ast.expr, scope: ast.AST) -> str | None:
-        """What stands for a path in what this file saves."""
+        """The key of a path among the files that this file saves; None: it saves none, or no key is known."""
         return self.saved.written_as(path, scope) if may_write(self._data) else None
 
     def values_of(self, node: ast.Name | ast.Attribute, scope: ast.AST) -> list[ast.expr | None]:

@@ -55,8 +55,8 @@ class Extent(Struct):
 def extents(flow: Flow, computed: Sequence[tuple[Spot, Labels]]) -> Iterator[list[Extent]]:
     """The extents that hold every statement that computes, the most readable choice first.
 
-    What is computed from one source stands together, with the statement that made it; then without that; then
-    only what stands together already. Neighbours are one.
+    First, all statements that compute from one source are in one extent, with the statement that made it;
+    then without that statement; then only statements that already follow each other. Neighbours are one.
 
     Args:
         computed: these statements, with the sources.

@@ -243,7 +243,7 @@ class VolatilePart:
     # ---- what goes under a `with` ---------------------------------------------------------------------
 
     def _manager(self, extent: Extent, rewriting: Rewriting) -> tuple[Code, Sequence[Edit]]:
-        """What stands in the `with` of an extent, and the edits of the import that it needs."""
+        """The context manager of an extent, and the edits of the import that it needs."""
         mine = [self.sites[number] for number in sorted(extent.labels)]
         inside = [
             site for site in self.sites if not site.follows and (site in mine or self._is_in(site, extent))

@@ -40,8 +40,8 @@ def is_directory_beside(given: Path, directory: Path, root: Path) -> bool:
 def _is_beside_packages(directory: Path, root: Path) -> bool:
     """Whether a directory is next to the packages of its project, such as `recipes/` or `scripts/`.
 
-    What `pip` installs are packages, and what stands at the root or below one of `_HOLD_PACKAGES`, such as
-    `src`; the minimum of a project applies to its installed code.
+    `pip` installs packages, and modules at the root or below one of `_HOLD_PACKAGES`, such as `src`. The
+    minimum of a project applies to its installed code.
     """
     home = None
     for place in with_parents(directory) if directory.is_relative_to(root) else ():

@@ -1,4 +1,4 @@
-"""Names that a file binds itself: where each is mentioned, and what stands around a node."""
+"""Names that a file binds itself: where each is mentioned, and the parents of each node."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Choices:
             node = outer
 
     def _rest(self, node: ast.If) -> list[tuple[Place, Place]]:
-        """What stands in the block of an `if` after it, and after those that it is an `elif` of."""
+        """The statements after an `if` in its block, and those after the `if` that it is an `elif` of."""
         found: ast.stmt = node
         for _ in range(_FAR):
             outer = self.names.parents.get(found)

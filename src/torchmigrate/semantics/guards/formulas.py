@@ -224,7 +224,7 @@ def surely_runs(
     new: Iterable[str],
     exists: Callable[[str], bool | None] | None = None,
 ) -> bool:
-    """Whether what stands under `guards` runs at the target wherever what stands under `outer` does.
+    """Whether code under `guards` runs at the target wherever code under `outer` does.
 
     The parameters are those of `is_handled`. The body of a `try` runs if it uses one of `new`.
     """

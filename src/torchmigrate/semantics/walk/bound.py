@@ -33,7 +33,7 @@ def walrus_names(node: ast.AST) -> set[str]:
 
 
 def stored_names(names: Iterable[str], holder: str) -> list[str]:
-    """What stands after `holder` in bound names: attributes that are set, if it is "self."."""
+    """The rest of the bound names that begin with `holder`; for "self.": the attributes that are set."""
     return [name[len(holder) :] for name in names if name.startswith(holder)]
 
 
