@@ -526,28 +526,28 @@ class Engine:
             source = after
             del wanted, fixes, objects, applied, made, done
             known = self._again(source, path, result, known)
+
+        def also(edits: list[Edit]) -> None:
+            """Make further edits, unless there are none or their result does not parse."""
+            nonlocal source, known
+            after = (
+                self._edited(source, editing.splice(source.text, edits), edits, original) if edits else None
+            )
+            if after is not None:
+                self._follow(path, source, after, edits)
+                source = after
+                made_edits.append(edits)
+                known = self._again(source, path, result, known)
+
         if unused:
             known = known or self._context(source, path)
             removals = removals_of_imports(known, unused)
             known.close()
             if source is not original or not shared:
                 source.forget()
-            text = editing.splice(source.text, removals)
-            left = self._edited(source, text, removals, original) if removals else None
-            if left is not None:
-                self._follow(path, source, left, removals)
-                source = left
-                made_edits.append(removals)
-                known = self._again(source, path, result, known)
+            also(removals)
         if source.text != original.text and self.settings.keeps_line_length:
-            breaks = self._line_breaks(original, source, path)
-            text = editing.splice(source.text, breaks)
-            left = self._edited(source, text, breaks, original) if breaks else None
-            if left is not None:
-                self._follow(path, source, left, breaks)
-                source = left
-                made_edits.append(breaks)
-                known = self._again(source, path, result, known)
+            also(self._line_breaks(original, source, path))
         if known is not None:
             known.close()
         if source.text != original.text:
