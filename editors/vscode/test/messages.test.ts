@@ -5,7 +5,7 @@ import { findProgram } from "../src/program";
 import { computer } from "./support";
 
 function message(given: Parameters<typeof computer>[1]) {
-  const found = findProgram(computer(["/work/.venv/bin/torchmigrate"], given));
+  const found = findProgram(computer(["/project/.venv/bin/torchmigrate"], given));
   assert.ok(found.kind !== "found");
   return notFound(found, "linux");
 }
@@ -27,8 +27,8 @@ test("the selected environment does not have it", () => {
 });
 
 test("the settings lead nowhere", () => {
-  assert.deepEqual(message({ path: "/opt/tm" }), {
-    text: 'torchmigrate: the setting "torchmigrate.path" names /opt/tm, which does not exist.',
+  assert.deepEqual(message({ path: "/usr/bin/tm" }), {
+    text: 'torchmigrate: the setting "torchmigrate.path" names /usr/bin/tm, which does not exist.',
   });
   assert.deepEqual(message({ interpreter: "~/env/bin/python" }), {
     text:
@@ -39,18 +39,18 @@ test("the settings lead nowhere", () => {
 });
 
 test("the program may not run", () => {
-  const text = message({ trusted: false, folders: ["/work"], path: ".venv/bin/torchmigrate" }).text;
-  assert.match(text, /\/work\/\.venv\/bin\/torchmigrate is part of this workspace.*trust the workspace/);
+  const text = message({ trusted: false, folders: ["/project"], path: ".venv/bin/torchmigrate" }).text;
+  assert.match(text, /\/project\/\.venv\/bin\/torchmigrate is part of this workspace.*trust the workspace/);
 });
 
 test("the program does not start", () => {
   const { text, command } = notStarted(
-    "/opt/tm",
+    "/usr/bin/tm",
     undefined,
     { kind: "broken", reason: "error: no" },
     "linux",
   );
-  assert.equal(text, "/opt/tm server does not start: no");
+  assert.equal(text, "/usr/bin/tm server does not start: no");
   assert.equal(command, undefined);
 });
 

@@ -17,7 +17,7 @@ test("what is set is passed on, also if it is the default", () => {
 });
 
 test("settings of the extension itself are no options", () => {
-  assert.deepEqual(options({ path: "/opt/tm", interpreter: "python", enable: true, trace: {} }), {});
+  assert.deepEqual(options({ path: "/usr/bin/tm", interpreter: "python", enable: true, trace: {} }), {});
 });
 
 test("the innermost value that is set", () => {

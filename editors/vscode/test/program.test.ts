@@ -6,8 +6,8 @@ import { expand, findProgram, interpreterOf } from "../src/program";
 import { computer, directory, here, write } from "./support";
 
 const ON_PATH = "/usr/bin/torchmigrate";
-const IN_ENVIRONMENT = "/work/.venv/bin/torchmigrate";
-const SELECTED = "/work/.venv/bin/python";
+const IN_ENVIRONMENT = "/project/.venv/bin/torchmigrate";
+const SELECTED = "/project/.venv/bin/python";
 const PATH = { PATH: "/usr/local/bin:/usr/bin" };
 const WINDOWS = {
   platform: "win32",
@@ -31,28 +31,28 @@ test("the PATH where the selected environment does not have it", () => {
 });
 
 test("the settings before everything else", () => {
-  const files = [ON_PATH, IN_ENVIRONMENT, "/other/bin/torchmigrate", "/opt/tm"];
+  const files = [ON_PATH, IN_ENVIRONMENT, "/other/bin/torchmigrate", "/usr/bin/tm"];
   const where = computer(files, { environment: PATH, selected: SELECTED, interpreter: "/other/bin/python" });
   assert.deepEqual(findProgram(where), {
     kind: "found",
     program: "/other/bin/torchmigrate",
     source: "interpreter",
   });
-  assert.deepEqual(findProgram({ ...where, path: "/opt/tm" }), {
+  assert.deepEqual(findProgram({ ...where, path: "/usr/bin/tm" }), {
     kind: "found",
-    program: "/opt/tm",
+    program: "/usr/bin/tm",
     source: "path",
   });
 });
 
 test("a setting that leads nowhere is not replaced by another program", () => {
   const where = computer([ON_PATH, IN_ENVIRONMENT], { environment: PATH, selected: SELECTED });
-  assert.equal(findProgram({ ...where, path: "/opt/tm" }).kind, "missing");
+  assert.equal(findProgram({ ...where, path: "/usr/bin/tm" }).kind, "missing");
   assert.equal(findProgram({ ...where, interpreter: "/other/bin/python" }).kind, "missing");
 });
 
 test("a path without a directory is on the PATH, a relative one in the first folder", () => {
-  const where = computer([ON_PATH, IN_ENVIRONMENT], { environment: PATH, folders: ["/work", "/else"] });
+  const where = computer([ON_PATH, IN_ENVIRONMENT], { environment: PATH, folders: ["/project", "/else"] });
   for (const [path, program] of [
     ["torchmigrate", ON_PATH],
     [".venv/bin/torchmigrate", IN_ENVIRONMENT],
@@ -66,13 +66,13 @@ test("a path without a directory is on the PATH, a relative one in the first fol
 });
 
 test("variables", () => {
-  const where = computer([], { folders: ["/work"], environment: { ENVS: "/envs", ODD: "$& ${userHome}" } });
+  const where = computer([], { folders: ["/project"], environment: { ENVS: "/envs", ODD: "$& ${userHome}" } });
   for (const [text, expected] of [
     ["~/bin/tm", "/home/me/bin/tm"],
     ["~", "/home/me"],
     ["a~/b", "a~/b"],
     ["${userHome}/tm", "/home/me/tm"],
-    ["${workspaceFolder}/tm", "/work/tm"],
+    ["${workspaceFolder}/tm", "/project/tm"],
     ["${env:ENVS}/tm", "/envs/tm"],
     ["${env:ODD}", "$& ${userHome}"],
     ["${env:NONE}/tm", "${env:NONE}/tm"],
@@ -99,7 +99,7 @@ test("a PATH that is empty or not set", () => {
 
 test("on Windows", () => {
   const onPath = "D:\\tools\\torchmigrate.exe";
-  const virtual = "C:\\work\\.venv\\Scripts\\torchmigrate.exe";
+  const virtual = "C:\\project\\.venv\\Scripts\\torchmigrate.exe";
   const conda = "C:\\conda\\Scripts\\torchmigrate.exe";
   const where = computer([onPath, virtual, conda], WINDOWS);
   for (const [given, program] of [
@@ -107,9 +107,9 @@ test("on Windows", () => {
     [{ path: "torchmigrate" }, onPath],
     [{ path: "torchmigrate.EXE" }, undefined],
     [{ path: "~\\torchmigrate.exe" }, undefined],
-    [{ selected: "C:\\work\\.venv\\Scripts\\python.exe" }, virtual],
+    [{ selected: "C:\\project\\.venv\\Scripts\\python.exe" }, virtual],
     [{ selected: "C:\\conda\\python.exe" }, conda],
-    [{ interpreter: ".venv\\Scripts\\python.exe", folders: ["C:\\work"] }, virtual],
+    [{ interpreter: ".venv\\Scripts\\python.exe", folders: ["C:\\project"] }, virtual],
   ] as const) {
     const found = findProgram({ ...where, ...given } as typeof where);
     assert.equal(found.kind === "found" ? found.program : undefined, program, JSON.stringify(given));
@@ -117,15 +117,15 @@ test("on Windows", () => {
 });
 
 test("without trust, no program of the workspace", () => {
-  const files = [ON_PATH, IN_ENVIRONMENT, "/workshop/torchmigrate"];
+  const files = [ON_PATH, IN_ENVIRONMENT, "/projector/torchmigrate"];
   const where = computer(files, {
     trusted: false,
-    folders: ["/work"],
+    folders: ["/project"],
     selected: SELECTED,
     environment: PATH,
   });
   assert.deepEqual(findProgram(where), { kind: "found", program: ON_PATH, source: "PATH" });
-  const inside = { ...where, environment: { PATH: "/work/.venv/bin" } };
+  const inside = { ...where, environment: { PATH: "/project/.venv/bin" } };
   assert.equal(findProgram(inside).kind, "missing");
   assert.equal(findProgram({ ...inside, trusted: true }).kind, "found");
   assert.deepEqual(findProgram({ ...where, path: "${workspaceFolder}/.venv/bin/torchmigrate" }), {
@@ -133,16 +133,16 @@ test("without trust, no program of the workspace", () => {
     program: IN_ENVIRONMENT,
   });
   assert.equal(findProgram({ ...where, interpreter: ".venv/bin/python" }).kind, "untrusted");
-  const beside = { ...where, path: "/workshop/torchmigrate" };
+  const beside = { ...where, path: "/projector/torchmigrate" };
   assert.equal(findProgram(beside).kind, "found", "the name of the folder only begins its path");
 });
 
 test("without trust, no link into the workspace", { skip: process.platform === "win32" }, (context) => {
   const root = directory(context);
-  const program = write(join(root, "work", "tm"), "", 0o755);
+  const program = write(join(root, "project", "tm"), "", 0o755);
   const link = join(root, "link");
   symlinkSync(program, link);
-  const where = here({ trusted: false, folders: [join(root, "work")], path: link });
+  const where = here({ trusted: false, folders: [join(root, "project")], path: link });
   assert.equal(findProgram(where).kind, "untrusted");
   assert.equal(findProgram({ ...where, trusted: true }).kind, "found");
 });
