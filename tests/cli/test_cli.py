@@ -523,7 +523,10 @@ def test_per_file_ignores(project: Project) -> None:
 def test_bad_configuration(project: Project, text: str, message: str) -> None:
     path = project.write("pyproject.toml", text)
     done = project.run("check", code=2)
-    assert done.stdout == "" and len(done.stderr.splitlines()) == 1
+    lines = done.stderr.splitlines()
+    assert done.stdout == "" and (
+        len(lines) == 1 or [line.strip() for line in lines[2:]] == ["| " + " " * 18 + "^"]
+    )
     assert done.stderr.startswith("error: ") and message in done.stderr
     assert str(path) in done.stderr or "is not a directory" in done.stderr
 

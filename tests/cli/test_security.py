@@ -28,7 +28,10 @@ RUN = "20260101T000000Z"
 ROWS: dict[str, tuple[list[str], set[str], str]] = {
     "baseline": (["baseline ."], set(), r"\.torchmigrate-baseline\.json"),
     "check": (
-        ["check .", "check . --output-file out/report", "check . --diff", "check . --fix"],
+        [
+            *("check .", "check . --output-file out/report", "check . --diff", "check . --show-files"),
+            *("check . --show-settings", "check . --add-noqa", "check . --ignore-noqa --fix-only"),
+        ],
         set(),
         r"\.torchmigrate_cache/.*|out/report|old\.py",
     ),
@@ -39,9 +42,11 @@ ROWS: dict[str, tuple[list[str], set[str], str]] = {
     "fleet compare": (["fleet compare --results results"], set(), ""),
     "fleet query": (["fleet query rules --results results"], set(), ""),
     "plan": (["plan .", "plan . --output-format html --output out/page"], set(), "out/page"),
+    "rule": (["rule TM110"], set(), ""),
     "rules": (["rules"], set(), ""),
     "suppress": (["suppress ."], set(), r"old\.py"),
     "test-rules": (["test-rules rules"], set(), ""),
+    "version": (["version"], set(), ""),
     "upgrade --dry-run": (["upgrade . --to 2.13 --dry-run"], {"git"}, ""),
 }
 # The tests of a row: of what it reads and runs of hostile projects, and of what it writes.
@@ -56,11 +61,13 @@ TESTS = {
     "fleet run": ("cli/test_hostile_git.py", "fleet/test_fleet.py", "fleet/test_work.py"),
     "plan": ("cli/test_hostile.py", "cli/test_hostile_git.py", "planning"),
     "record": ("cli/test_hostile_git.py", "evidence/test_record.py"),
+    "rule": ("cli/test_habits.py",),
     "rules": ("cli/test_hostile_git.py",),
     "server": ("cli/test_hostile_git.py", "server/test_process.py"),
     "suppress": ("cli/test_hostile_git.py", "cli/test_suppress.py"),
     "test-rules": ("cli/test_hostile_git.py", "authoring"),
     "upgrade": ("upgrade/test_upgrade.py",),
+    "version": ("cli/test_habits.py",),
     "upgrade --dry-run": ("cli/test_hostile_git.py", "upgrade/test_upgrade.py"),
 }
 

@@ -127,6 +127,11 @@ def test_all_keys(tmp_path: Path) -> None:
         force-exclude = true
         embedded = true
         evidence = false
+        fix = true
+        output-format = "concise"
+        fixable = ["TM1"]
+        extend-fixable = ["TM200"]
+        unfixable = ["TM131"]
         [tool.torchmigrate.per-file-ignores]
         "tests/*" = ["TM1"]
         """,
@@ -144,13 +149,17 @@ def test_all_keys(tmp_path: Path) -> None:
     assert (settings.fix, settings.unsafe_fixes) == (True, True)
     assert (settings.respect_gitignore, settings.force_exclude, settings.embedded) == (False, True, True)
     assert not settings.evidence
+    assert (layer.fix, layer.output_format) == (True, "concise")
+    assert settings.unfixable == EVERY - {"TM100", "TM101", "TM200"}
     assert settings.known["symeig"] == settings.known["TM100"] == "TM100"
     assert pickle.loads(pickle.dumps(settings)) == settings
 
 
 def test_every_key_is_a_field_and_every_field_a_key() -> None:
     keys = {key.replace("-", "_") for key in config._READERS}
-    assert keys | {"origin", "option", "project", "root", "written_for"} == set(Layer.__struct_fields__)
+    assert keys | {"origin", "option", "project", "root", "suppressions", "written_for"} == set(
+        Layer.__struct_fields__
+    )
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def default_place(session: Session) -> Path:
 
 def _config_of(scope: Scope) -> Path | None:
     """The configuration file of a scope; None: it has none."""
-    *configs, _ = scope.layers  # the last one is the command line
+    configs = [layer for layer in scope.layers if layer.origin]  # the others are the command line
     return Path(configs[-1].origin) if configs else None
 
 

@@ -23,6 +23,7 @@ from torchmigrate.cli.options import (
     cache_options,
     config_options,
     console_options,
+    fixable_options,
     jobs_option,
     option,
     paths_argument,
@@ -46,6 +47,8 @@ from torchmigrate.report.summary import (
     held_line,
     kept_line,
     needs_line,
+    overview,
+    overview_line,
     plural,
     statistics,
     statistics_json,
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.model import Rule
     from torchmigrate.cli.interactive import Asker
+    from torchmigrate.cli.session import Session
     from torchmigrate.config.settings import Settings
     from torchmigrate.engine.focus import Focus
     from torchmigrate.project.questions import Questions
@@ -78,8 +82,9 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 @click.command(cls=Command, short_help="Find outdated code, and optionally fix it.")
 @paths_argument
-@option("--fix", is_flag=True, help="Apply safe fixes.")
-@option("--diff", is_flag=True, help="Show the changes of --fix as a diff, without writing files.")
+@option("--fix/--no-fix", default=None, help="Apply safe fixes.")
+@option("--fix-only", is_flag=True, help="Like --fix, without a report of what is left.")
+@option("--diff", is_flag=True, help="Show the changes of --fix, without writing files.")
 @option(
     "--unsafe-fixes/--no-unsafe-fixes",
     default=None,
@@ -93,6 +98,15 @@ def _is_terminal(stream: TextIO | None) -> bool:
 @option("-i", "--interactive", is_flag=True, help="Ask about every fix before applying it.")
 @option("--show-fixes", is_flag=True, help="List the applied fixes by file and rule.")
 @option("-w", "--watch", is_flag=True, help="Check again whenever a file changes.")
+@option(
+    "--add-noqa",
+    "--add-ignore",
+    is_flag=True,
+    help="Add suppression comments for all findings.",
+)
+@option("--ignore-noqa", is_flag=True, help="Also report findings that comments suppress.")
+@option("--show-files", is_flag=True, help="List the files that would be checked.")
+@option("--show-settings", is_flag=True, help="Show the settings of the first path.")
 @option("-e", "--exit-zero", is_flag=True, help="Exit with 0, even if there are findings.")
 @option(
     "--exit-non-zero-on-fix",
@@ -101,6 +115,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 )
 @jobs_option
 @settings_options
+@fixable_options
 @option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
@@ -111,7 +126,6 @@ def _is_terminal(stream: TextIO | None) -> bool:
 @option(
     "--output-format",
     type=click.Choice(FORMATS),
-    default="full",
     envvar="TORCHMIGRATE_OUTPUT_FORMAT",
     group=OUTPUT,
     help="The format of the findings. [env: TORCHMIGRATE_OUTPUT_FORMAT] [default: full]",
@@ -148,11 +162,14 @@ def check(
     paths: tuple[Path, ...],
     show_fixes: bool,
     watch: bool,
+    add_noqa: bool,
+    show_files: bool,
+    show_settings: bool,
     exit_zero: bool,
     exit_non_zero_on_fix: bool,
     jobs: int | None,
     stdin_filename: Path | None,
-    output_format: str,
+    output_format: str | None,
     output_file: Path | None,
     statistics: bool,
     no_cache: bool,
@@ -172,16 +189,21 @@ def check(
         raise click.UsageError("--changed-since requires files and cannot be used with `-` (stdin).")
     if stdin_filename is not None and not from_stdin:
         raise click.UsageError("--stdin-filename requires `-` as the only path.")
-    if statistics and output_format not in COUNTED:
-        raise click.UsageError(
-            f"--statistics supports the formats {', '.join(COUNTED[:-1])} and {COUNTED[-1]}, not "
-            f"{output_format}."
-        )
     if options["diff"] and output_file is not None:
         raise click.UsageError(
             "--output-file only applies to findings and cannot be used with --diff, which writes to stdout."
         )
-    if watch and (from_stdin or options["fix"] or options["diff"] or options["fix_pins"]):
+    fixing = any(options[name] for name in ("fix", "fix_only", "fix_pins", "diff", "interactive"))
+    if options["fix"] is False and options["fix_only"]:
+        raise click.UsageError("--no-fix cannot be used with --fix-only.")
+    if add_noqa and (from_stdin or watch or fixing or options["ignore_noqa"]):
+        raise click.UsageError(
+            "--add-noqa only writes comments into files; it cannot be used with `-`, --watch, --ignore-noqa "
+            "or fixes."
+        )
+    if show_files and from_stdin:
+        raise click.UsageError("--show-files requires paths and cannot be used with `-` (stdin).")
+    if watch and (from_stdin or fixing):
         raise click.UsageError(
             "--watch only reports findings in files; it cannot be used with `-` or with fixes."
         )
@@ -195,21 +217,45 @@ def check(
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
     where = [name if stdin_filename else Path()] if from_stdin else paths
-    output = Output(
-        output_format,
-        output_file,
-        options["diff"],
-        show_fixes,
-        statistics,
-        exit_zero,
-        exit_non_zero_on_fix,
-        jobs,
-        cached=not no_cache,
-        interactive=options["interactive"],
-    )
+    if watch or add_noqa:
+        options["fix"] = False
+    if show_settings:
+        from torchmigrate.cli.config import show_settings as show
+
+        text = "json" if output_format == "json" else "text"
+        return show(Session.from_options(where, options), where[0], text)
+    if show_files:
+        return list_files(paths, Session.from_options(where, options))
+    if add_noqa:
+        from torchmigrate.cli.suppress import Suppressor
+
+        session = Session.from_options(where, options)
+        return Suppressor(session, "", jobs, baseline=not options["no_baseline"]).run(paths)
 
     def checker() -> Checker:
         session = Session.from_options(where, options)
+        wanted = output_format or session.preference("output_format")
+        if statistics and (wanted or FULL) not in COUNTED:
+            raise click.UsageError(
+                f"--statistics supports the formats {', '.join(COUNTED[:-1])} and {COUNTED[-1]}, not "
+                f"{wanted}."
+            )
+        output = Output(
+            wanted or FULL,
+            output_file,
+            options["diff"],
+            show_fixes,
+            statistics,
+            exit_zero,
+            exit_non_zero_on_fix,
+            jobs,
+            cached=not no_cache,
+            interactive=options["interactive"],
+            fix_only=options["fix_only"],
+            most=None
+            if wanted or output_file or statistics or options["quiet"] or not _is_terminal(sys.stdout)
+            else MOST_IN_FULL,
+        )
         return Checker(
             session.configurations,
             output,
@@ -241,15 +287,33 @@ def check(
 
 
 CLEAN, FOUND, FAILED = 0, 1, 2
+FULL = "full"
+MOST_IN_FULL = 200  # findings; of more, a terminal gets counts by rule and file
+
+
+def list_files(paths: Sequence[Path], session: Session) -> int:
+    """Print the files that a check of some paths would read, one a line; the exit code."""
+    from torchmigrate.cli.session import errors_of_the_user
+    from torchmigrate.project.discover import discover_for
+
+    console, here = session.console, Path.cwd()
+    with errors_of_the_user():
+        found = discover_for(paths, session.configurations.settings_in)
+    console.out("".join(f"{shown_path(path, here)}\n" for path in found.files))
+    for problem in found.problems:
+        console.problem(problem, here)
+    return FAILED if found.problems else CLEAN
 
 
 class Output(Struct, frozen=True):
     """How a check reports.
 
     file: what gets the report; None: stdout. diff: fixes are shown instead of written.
+    fix_only: the findings that are left are not reported. most: the number of findings above which they are
+    only counted by rule and file; None: never.
     """
 
-    format: str = "full"
+    format: str = FULL
     file: Path | None = None
     diff: bool = False
     show_fixes: bool = False
@@ -259,6 +323,8 @@ class Output(Struct, frozen=True):
     jobs: int | None = None  # None: as many as pay off
     cached: bool = True  # what earlier runs have found is used, and kept
     interactive: bool = False  # ask about every fix; needs a terminal
+    fix_only: bool = False
+    most: int | None = None
 
 
 class Checker:
@@ -566,7 +632,11 @@ class Checker:
                 )
 
     def _render(self, file: FileFindings) -> None:
+        if self.output.fix_only:
+            return
         self.tally.add(file.findings, file.least)
+        if self.output.most is not None:
+            self.tally.add_places(file)
         if not self.output.statistics:
             self.pieces.append((str(file.path), self.reporter.piece(file)))
 
@@ -610,12 +680,19 @@ class Checker:
             if self.output.format == "json":
                 return statistics_json(self.tally)
             return statistics(self.tally, self.style)
+        if self._is_overview:
+            return overview(self.tally, self.style)
         pieces = [
             (str(problem.path), self.reporter.problem(problem, shown_path(problem.path, self.here)))
             for problem in problems
         ]
         pieces = sorted([*pieces, *self.pieces], key=lambda item: item[0])
         return self.reporter.whole([piece for _, piece in pieces if piece is not None])
+
+    @property
+    def _is_overview(self) -> bool:
+        """Whether there are too many findings for a terminal."""
+        return self.output.most is not None and self.tally.found > self.output.most
 
     def _sorted_problems(self) -> list[Problem]:
         return sorted(self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
@@ -644,18 +721,19 @@ class Checker:
         tally, output, console = self.tally, self.output, self.console
         if output.diff:
             console.note(diff_line(tally))
-        elif tally.fixes:
+        elif tally.fixes or output.fix_only:
             console.note(fixed_line(tally))
         if tally.fixes and output.show_fixes:
             names = {code: name for name, code in self.known.items() if name != code}
             console.note(fixed_list(tally, names))
-        if not output.diff and (tally.found or not self._failed):
+        if not (output.diff or output.fix_only) and (tally.found or not self._failed):
             console.note(summary(tally))
         lines = [
             *baseline_lines(tally),
             versions_line(tally),
             held_line(tally),
             needs_line(tally, written=not output.diff),
+            overview_line(tally) if self._is_overview and not output.diff else "",
         ]
         for line in filter(None, lines):
             console.note(line)

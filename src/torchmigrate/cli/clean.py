@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from torchmigrate.cache.location import caches_below, directory_for, remove
-from torchmigrate.cli.options import Command, cache_dir_option, color_option, config_options, quiet_option
+from torchmigrate.cli.options import (
+    Command,
+    Given,
+    cache_dir_option,
+    color_option,
+    config_options,
+    quiet_option,
+)
 from torchmigrate.cli.session import Session
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.report.base import shown_path
@@ -18,7 +25,7 @@ from torchmigrate.report.base import shown_path
 @color_option
 @config_options
 @cache_dir_option
-def clean(quiet: bool, color: str, config: Path | None, isolated: bool, cache_dir: Path | None) -> int:
+def clean(quiet: bool, color: str, config: Given, isolated: bool, cache_dir: Path | None) -> int:
     """Remove the caches of the current project, and all caches below the current directory.
 
     The command only removes files that torchmigrate created.

@@ -19,10 +19,12 @@ _WHERE = {
     "record": f"{_HERE}.record:record",
     "config": f"{_HERE}.config:show_config",
     "explain": f"{_HERE}.explain:explain",
+    "rule": f"{_HERE}.explain:rule",
     "rules": f"{_HERE}.rules:rules",
     "server": f"{_HERE}.server:server",
     "test-rules": f"{_HERE}.test_rules:test_rules",
     "fleet": f"{_HERE}.fleet:fleet",
+    "version": f"{_HERE}.version:version",
 }
 
 
@@ -32,6 +34,8 @@ _WHERE = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 no findings, 1 findings left, 2 an error occurred.",
 )
-@click.version_option(__version__, prog_name="torchmigrate", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__, "-V", "--version", prog_name="torchmigrate", message="%(prog)s %(version)s"
+)
 def commands() -> None:
     """Find and rewrite PyTorch code that is outdated for the release you migrate to."""

@@ -62,9 +62,10 @@ def _known(ctx: click.Context) -> list[Selectable]:
     from torchmigrate.run.configurations import Configurations
 
     start = project_directory(Path())
-    config = ctx.params.get("config")
+    given = ctx.params.get("config")
+    config = None if given is None else given.file
     for isolated in (bool(ctx.params.get("isolated")), True):
         with suppress(ConfigError):
-            given = Configurations(Layer(), config=config, isolated=isolated, detect=False, start=start)
-            return sorted(given.of(start).known, key=lambda rule: rule.code)
+            found = Configurations(Layer(), config=config, isolated=isolated, detect=False, start=start)
+            return sorted(found.of(start).known, key=lambda rule: rule.code)
     return []

@@ -17,6 +17,7 @@ from torchmigrate.cli.options import (
     cache_dir_option,
     config_options,
     console_options,
+    fixable_options,
     option,
     settings_options,
 )
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     help="Also count and apply fixes that may change results.",
 )
 @settings_options
+@fixable_options
 @option(
     "--output-format",
     type=click.Choice(["text", "json"]),
@@ -130,14 +132,14 @@ def _in_force(scope: Scope) -> Iterator[Setting]:
     from torchmigrate.config.keys import KEYS
 
     layers, settings = scope.layers, scope.settings
-    counting = _from_select_on(layers)
     for key in KEYS:
         field = key.name.replace("-", "_")
         given = [layer for layer in layers if getattr(layer, field) not in (None, ())]
-        if field in ("extend_select", "ignore"):
-            given = [layer for layer in given if layer in counting]
-        if field in ("select", *_IN_SETTINGS):
-            given = given[-1:]  # the last one wins
+        for start, others in _SELECTING.items():
+            if field in others:
+                given = [layer for layer in given if layer in _from_on(start, layers)]
+        if field in _LAST:
+            given = given[-1:]
         origins: list[str | Path] = [_origin(layer) for layer in given]
         if key.name == "minimum" and not given and settings.minimum is not None and scope.source:
             origins = [scope.source]
@@ -147,9 +149,13 @@ def _in_force(scope: Scope) -> Iterator[Setting]:
         yield Setting(key.name, value, origins or [DEFAULT])
 
 
-def _from_select_on(layers: Sequence[Layer]) -> Sequence[Layer]:
-    """The layers from the last one that selects, which forgets what those before it say of rules."""
-    numbers = [number for number, layer in enumerate(layers) if layer.select is not None]
+# What starts a selection of rules afresh, and what changes it.
+_SELECTING = {"select": ("extend_select", "ignore"), "fixable": ("extend_fixable", "unfixable")}
+
+
+def _from_on(start: str, layers: Sequence[Layer]) -> Sequence[Layer]:
+    """The layers from the last one that starts a selection afresh, which overrides those before it."""
+    numbers = [number for number, layer in enumerate(layers) if getattr(layer, start) is not None]
     return layers[numbers[-1] :] if numbers else layers
 
 
@@ -167,8 +173,10 @@ def _added(field: str, layers: Sequence[Layer]) -> Value:
         return table
     if field == "extend":
         return str(layers[-1].extend) if layers else None
-    if field == "select":
-        return list(layers[-1].select or ()) if layers else None
+    if field in _SELECTING:
+        return list(getattr(layers[-1], field)) if layers else None
+    if field in _DEFAULTS:
+        return getattr(layers[-1], field) if layers else _DEFAULTS[field]
     return [str(item) for layer in layers for item in getattr(layer, field)]
 
 
@@ -199,6 +207,10 @@ _IN_SETTINGS: dict[str, Callable[[Settings], Value]] = {
     "baseline": lambda settings: None if settings.baseline is None else str(settings.baseline),
     "cache_dir": _cache,
 }
+
+
+_DEFAULTS: dict[str, Value] = {"fix": False, "output_format": "full"}
+_LAST = frozenset([*_SELECTING, *_DEFAULTS, *_IN_SETTINGS])  # where the last layer wins
 
 
 # ---- how it is shown ----------------------------------------------------------------------------------
@@ -236,7 +248,12 @@ def _shown(origin: str | Path, here: Path) -> str:
     return origin if isinstance(origin, str) else shown_path(origin, here)
 
 
-_NOTHING = {"minimum": "unknown", "select": "all that are not off by default", "include": "all kinds"}
+_NOTHING = {
+    "minimum": "unknown",
+    "select": "all that are not off by default",
+    "fixable": "all",
+    "include": "all kinds",
+}
 
 
 def _shown_value(setting: Setting, here: Path) -> str:

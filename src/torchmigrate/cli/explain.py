@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,17 @@ import click
 
 from torchmigrate.catalogue.pages import has_page, page_of
 from torchmigrate.cli.options import (
+    OUTPUT,
     Command,
+    Given,
     color_option,
     complete_rules,
     config_options,
+    option,
     range_options,
     span,
 )
-from torchmigrate.cli.rules import rules_table
+from torchmigrate.cli.rules import rule_object, rules_table
 from torchmigrate.cli.session import Session, examples
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
 from torchmigrate.printing import printable
@@ -42,10 +46,17 @@ _WIDTH = 100
 
 @click.command(cls=Command, short_help="Explain a rule.")
 @click.argument("rule", metavar="CODE|NAME|SYMBOL|PARAMETER", shell_complete=complete_rules)
+@option(
+    "--output-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    group=OUTPUT,
+    help="The format of the output. [default: text]",
+)
 @range_options
 @color_option
 @config_options
-def explain(rule: str, color: str, config: Path | None, isolated: bool, **options: Any) -> int:
+def explain(rule: str, output_format: str, color: str, config: Given, isolated: bool, **options: Any) -> int:
     """Explain a rule: its reason, the releases it applies to, its fix and how safe that is, and links.
 
     You can name the rule by its code or name, by what it finds, such as a function, class or module
@@ -54,8 +65,28 @@ def explain(rule: str, color: str, config: Path | None, isolated: bool, **option
     equivalent rules; for a prefix such as TM21, the rules with that prefix.
     """
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, color=color)
-    session.console.out(explained(rule, session, span(options)))
+    if output_format == "json":
+        session.console.out(explained_json(rule, session, span(options)))
+    else:
+        session.console.out(explained(rule, session, span(options)))
     return 0
+
+
+rule = copy(explain)
+rule.short_help = "Same as `explain`."
+
+
+def explained_json(key: str, session: Session, span: VersionRange | None = None) -> str:
+    """The same as `explained` for programs: an object for one rule, else a list of them."""
+    import json
+
+    of_torchfix = CODES.get(key.upper())
+    if of_torchfix is not None:
+        found = [rule for rule in session.rules if rule.code in of_torchfix.ours]
+    else:
+        found = _beginning_with(key.upper(), session.rules) or session.rules_about(key)
+    objects = [rule_object(rule, span) for rule in sorted(found, key=lambda rule: rule.code)]
+    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2) + "\n"
 
 
 def explained(key: str, session: Session, span: VersionRange | None = None) -> str:

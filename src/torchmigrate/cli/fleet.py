@@ -305,7 +305,7 @@ def _request(repos: Path, options: dict[str, Any]) -> FleetRequest:
         extend_select=settings.extend_select,
         ignore=settings.ignore,
     )
-    _ = Session.open([Path()], config=None, isolated=True, command_line=asked, detect=False).settings
+    _ = Session.open([Path()], isolated=True, command_line=asked, detect=False).settings
     return FleetRequest(
         repositories=read_repositories(repos),
         settings=settings,

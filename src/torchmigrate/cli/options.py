@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
+
+from torchmigrate.printing import printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,6 +26,8 @@ OUTPUT = "Output"
 CONFIG = "Configuration"
 BASELINE = "Accepted findings"
 ENVIRONMENT = "Environment"
+# Options of ruff and flake8 that are commands here.
+_COMMANDS_MEANT = {"--explain": "explain", "--clean": "clean", "--version": "version"}
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -36,6 +41,18 @@ class Option(click.Option):
 
 class Command(click.Command):
     """A command whose `--help` lists options by heading."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            meant = _COMMANDS_MEANT.get(error.option_name)
+            if meant is None or ctx.parent is None:
+                raise
+            command = f"{ctx.parent.command_path} {meant}"
+            raise click.UsageError(
+                f"No such option '{error.option_name}'. Did you mean `{command}`?", ctx
+            ) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -185,6 +202,40 @@ def _positive(ctx: click.Context, parameter: click.Parameter, value: int | None)
     return value
 
 
+class Given(Struct, frozen=True):
+    """What `--config` gives: a file instead of the nearest one, and keys with values, as TOML."""
+
+    file: Path | None = None
+    inline: tuple[str, ...] = ()
+
+
+def _given(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Given:
+    files = [value for value in values if "=" not in value or os.path.isfile(value)]  # noqa: PTH113
+    if len(files) > 1:
+        raise click.BadParameter("only one file can be given.")
+    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
+    file = kind.convert(files[0], parameter, ctx) if files else None
+    return Given(file, tuple(value for value in values if value not in files))
+
+
+def _complete_files(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _per_file(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found = []
+    for item in listed(ctx, parameter, values):
+        pattern, colon, code = (part.strip() for part in item.rpartition(":"))
+        if not (pattern and colon and code):
+            raise click.BadParameter(f"{printable(item)!r} must be PATTERN:RULE, such as `tests/**:TM1`.")
+        found.append((pattern, (code,)))
+    return tuple(found)
+
+
 def positive(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
     """The callback of an option that takes a length of time."""
     if value is not None and not value > 0:
@@ -219,6 +270,20 @@ selection_options: Callable[[Any], Any] = _all(
     rules_option("--extend-select", "Enable these rules in addition."),
     rules_option("--ignore", "Disable these rules."),
     rules_option("--extend-ignore", "Same as --ignore."),
+)
+per_file_option: Callable[[Any], Any] = option(
+    "--per-file-ignores",
+    "--extend-per-file-ignores",
+    metavar="PATTERN:RULE,...",
+    multiple=True,
+    callback=_per_file,
+    group=SELECTION,
+    help="Disable rules in files that match a pattern.",
+)
+fixable_options: Callable[[Any], Any] = _all(
+    rules_option("--fixable", "Only apply fixes of these rules."),
+    rules_option("--unfixable", "Apply no fixes of these rules."),
+    rules_option("--extend-fixable", "Apply fixes of these rules in addition."),
 )
 target_option: Callable[[Any], Any] = version_option(
     "--target", help="The torch release to migrate to. [default: the newest known release]"
@@ -286,10 +351,12 @@ baseline_options: Callable[[Any], Any] = _all(
 config_options: Callable[[Any], Any] = _all(
     option(
         "--config",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
+        multiple=True,
+        callback=_given,
+        metavar="FILE|KEY=VALUE",
         group=CONFIG,
-        help="Use this configuration file instead of the nearest pyproject.toml or torchmigrate.toml.",
+        help="Use this file, or set a key of the configuration.",
+        shell_complete=_complete_files,
     ),
     option(
         "--isolated",
@@ -337,7 +404,7 @@ verbose_option: Callable[[Any], Any] = option(
 )
 console_options: Callable[[Any], Any] = _all(quiet_option, verbose_option, color_option)
 settings_options: Callable[[Any], Any] = _all(
-    evidence_option, selection_options, target_option, minimum_option, file_options
+    evidence_option, selection_options, per_file_option, target_option, minimum_option, file_options
 )
 
 
@@ -369,6 +436,12 @@ def layer(options: Mapping[str, Any]) -> Layer:
         extend_select=(*options["extend_select"], *pins),
         extend_safe_fixes=pins,
         ignore=(*options["ignore"], *options["extend_ignore"]),
+        per_file_ignores=options.get("per_file_ignores", ()),
+        fixable=options.get("fixable") or None,
+        unfixable=options.get("unfixable", ()),
+        extend_fixable=options.get("extend_fixable", ()),
+        fix=options.get("fix"),
+        output_format=options.get("output_format"),
         exclude=options["exclude"] or None,
         extend_exclude=options["extend_exclude"],
         root=Path.cwd(),  # patterns with a directory in them are relative to it
@@ -376,6 +449,7 @@ def layer(options: Mapping[str, Any]) -> Layer:
         force_exclude=options["force_exclude"],
         respect_gitignore=options["respect_gitignore"],
         embedded=options["embedded"],
+        suppressions=False if options.get("ignore_noqa") else None,
         evidence=options.get("evidence"),
         baseline=None if options.get("baseline") is None else Path.cwd() / options["baseline"],
         cache_dir=None if options.get("cache_dir") is None else options["cache_dir"].absolute(),

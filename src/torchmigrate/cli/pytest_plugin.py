@@ -67,7 +67,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     from torchmigrate.cli.record import begin_recording
     from torchmigrate.cli.session import Session
 
-    session = Session.open([early_config.rootpath], config=None, isolated=False, detect=False)
+    session = Session.open([early_config.rootpath], isolated=False, detect=False)
     try:
         recording = begin_recording(session)
     except click.ClickException as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from torchmigrate.catalogue.recorded import recorded_names
-from torchmigrate.cli.options import Command, color_option, config_options, option, quiet_option
+from torchmigrate.cli.options import Command, Given, color_option, config_options, option, quiet_option
 from torchmigrate.cli.session import Session
 from torchmigrate.files.paths import project_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @color_option
 @config_options
 def record(
-    command: tuple[str, ...], root: Path | None, quiet: bool, color: str, config: Path | None, isolated: bool
+    command: tuple[str, ...], root: Path | None, quiet: bool, color: str, config: Given, isolated: bool
 ) -> int:
     """Run COMMAND, such as `pytest`, and record the types of objects in code that rules may apply to.
 

@@ -14,6 +14,7 @@ from torchmigrate.catalogue.pages import url_of
 from torchmigrate.cli.options import (
     OUTPUT,
     Command,
+    Given,
     color_option,
     config_options,
     option,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 @range_options
 @color_option
 @config_options
-def rules(output_format: str, color: str, config: Path | None, isolated: bool, **options: Any) -> int:
+def rules(output_format: str, color: str, config: Given, isolated: bool, **options: Any) -> int:
     """List all rules, with the releases they apply to and what they can fix.
 
     With --target, list the rules that report something for that release, with their severity and the
@@ -105,23 +106,24 @@ def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
     """A list of objects, one for each rule. span: as in `rules_table`."""
     import json
 
-    table = [
-        {
-            "code": rule.code,
-            "name": rule.name,
-            "summary": generic(rule, rule.summary),
-            "why": rule.why,
-            "library": rule.library,
-            **{status: getattr(rule, status) for status in STATUS},
-            "symbols": list(rule.symbols),
-            "modules": list(rule.modules),
-            **({} if span is None else {"severity": severity_in(rule, span)}),
-            "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
-            "opt_in": rule.opt_in,
-            "advice": None if rule.advice is None else generic(rule, rule.advice),
-            "url": url_of(rule),
-            "references": list(rule.references),
-        }
-        for rule in _told(rules, span)
-    ]
-    return json.dumps(table, indent=2) + "\n"
+    return json.dumps([rule_object(rule, span) for rule in _told(rules, span)], indent=2) + "\n"
+
+
+def rule_object(rule: Rule, span: VersionRange | None = None) -> dict[str, Any]:
+    """A rule for programs. span: as in `rules_table`."""
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "summary": generic(rule, rule.summary),
+        "why": rule.why,
+        "library": rule.library,
+        **{status: getattr(rule, status) for status in STATUS},
+        "symbols": list(rule.symbols),
+        "modules": list(rule.modules),
+        **({} if span is None else {"severity": severity_in(rule, span)}),
+        "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
+        "opt_in": rule.opt_in,
+        "advice": None if rule.advice is None else generic(rule, rule.advice),
+        "url": url_of(rule),
+        "references": list(rule.references),
+    }

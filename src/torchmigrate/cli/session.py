@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
 
-from torchmigrate.cli.options import layer
-from torchmigrate.config.settings import Layer, Settings
+from torchmigrate.cli.options import Given, layer
+from torchmigrate.config.settings import ConfigError, Layer, Settings, read_inline
 from torchmigrate.files.paths import common_directory, project_directory
 from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
@@ -32,8 +32,6 @@ def open_console(color: str, *, quiet: bool = False, verbose: bool = False) -> C
 @contextmanager
 def errors_of_the_user() -> Iterator[None]:
     """A configuration, a baseline or a revision that cannot be used ends the command with one line."""
-    from torchmigrate.config.settings import ConfigError
-
     try:
         yield
     except ConfigError as error:
@@ -64,11 +62,11 @@ class Session(Struct, frozen=True):
         cls,
         paths: Sequence[Path],
         *,
-        config: Path | None,
+        config: Given | None = None,
         isolated: bool,
         command_line: Layer | None = None,
         detect: bool = True,
-        fix: bool = False,
+        fix: bool | None = False,
         color: str = "auto",
         quiet: bool = False,
         verbose: bool = False,
@@ -76,21 +74,36 @@ class Session(Struct, frozen=True):
     ) -> Session:
         """What the options say; configurations are read when somebody asks what holds for a file.
 
+        fix: whether fixes are made; None: as the configuration at the start says.
         guessing: rules that only guess whether a place is affected are looked for like others.
         """
         console = open_console(color, quiet=quiet, verbose=verbose)
-        start = common_directory(paths)
+        start, given = common_directory(paths), config or Given()
+        with errors_of_the_user():
+            inline = read_inline(given.inline) if given.inline else None
         configurations = Configurations(
             command_line or Layer(),
-            config=config,
+            config=given.file,
             isolated=isolated,
             detect=detect,
-            fix=fix,
+            fix=bool(fix),
             start=project_directory(start),
             guessing=guessing,
             note=console.detail,
+            inline=inline,
         )
-        return cls(console, configurations, start)
+        session = cls(console, configurations, start)
+        if fix is None:
+            configurations.fix = session.preference("fix") is True
+        return session
+
+    def preference(self, key: str) -> Any:
+        """What the configuration at the start, or the command line, says of a key that holds for a run as a
+        whole; None: nothing."""
+        with suppress(ConfigError):  # which is reported where it holds for a file
+            given = [getattr(layer, key) for layer in self.configurations.preferences(self.start)]
+            return next((value for value in reversed(given) if value is not None), None)
+        return None
 
     @property
     def scope(self) -> Scope:
@@ -112,13 +125,18 @@ class Session(Struct, frozen=True):
     def from_options(
         cls, paths: Sequence[Path], options: Mapping[str, Any], *, guessing: bool = False
     ) -> Session:
-        """The same for a command that checks files, whose options click gives by these names."""
+        """The same for a command that checks files, whose options click gives by these names.
+
+        A command with the option `--fix` fixes if the option says so, or else the configuration.
+        """
+        wanted = ("fix", "fix_only", "diff", "fix_pins", "interactive")
+        fix = any(map(options.get, wanted)) or options.get("fix", False)
         return cls.open(
             paths,
             config=options["config"],
             isolated=options["isolated"],
             command_line=layer(options),
-            fix=any(options.get(name) for name in ("fix", "diff", "fix_pins", "interactive")),
+            fix=fix,
             color=options["color"],
             quiet=options["quiet"],
             verbose=options["verbose"],

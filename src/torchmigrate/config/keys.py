@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from torchmigrate.config.settings import OUTPUT_FORMATS
 from torchmigrate.versions.releases import NEWEST, RELEASES, show_version
 
 Schema = dict[str, Any]
@@ -29,6 +30,7 @@ _RULES: Schema = {
 }
 _SHOWN = {"release": _RELEASE, "true or false": _FLAG, "path": _PATH, "list of patterns": _PATTERNS}
 _SHOWN |= {
+    "output format": {"type": "string", "enum": [*OUTPUT_FORMATS]},
     "list of rules": _RULES,
     "list of paths": {"type": "array", "items": _PATH},
     "table of patterns and lists of rules": {"type": "object", "additionalProperties": _RULES},
@@ -102,6 +104,7 @@ KEYS = (
         "`{}`",
         '{"tests/**" = ["TM6"], "!src/**" = ["TM410"]}',
         "Rules not to look for in files that match a pattern. `!` in front: in files that do not match it.",
+        "--per-file-ignores",
     ),
     Key(
         "exclude",
@@ -166,6 +169,38 @@ KEYS = (
         "--evidence",
     ),
     Key(
+        "fix",
+        "true or false",
+        "`false`",
+        "true",
+        "Let `check` apply fixes. The configuration of the directory that holds all checked paths decides.",
+        "--fix",
+    ),
+    Key(
+        "fixable",
+        "list of rules",
+        '`["ALL"]`',
+        '["TM1", "TM6"]',
+        "The rules whose fixes may be applied. The more specific selector wins.",
+        "--fixable",
+    ),
+    Key(
+        "extend-fixable",
+        "list of rules",
+        "`[]`",
+        '["TM110"]',
+        "Rules whose fixes may be applied in addition.",
+        "--extend-fixable",
+    ),
+    Key(
+        "unfixable",
+        "list of rules",
+        "`[]`",
+        '["TM721"]',
+        "Rules whose fixes are only shown.",
+        "--unfixable",
+    ),
+    Key(
         "unsafe-fixes",
         "true or false",
         "`false`",
@@ -186,6 +221,14 @@ KEYS = (
         "`[]`",
         '["TM4"]',
         "Rules whose safe fixes count as unsafe. Wins over `extend-safe-fixes`.",
+    ),
+    Key(
+        "output-format",
+        "output format",
+        '`"full"`',
+        '"concise"',
+        "The format of the findings of `check`. The same configuration decides as for `fix`.",
+        "--output-format",
     ),
     Key(
         "baseline",

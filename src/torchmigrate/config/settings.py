@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.config.selection import (
+    ALL,
     Selectable,
     SelectorError,
     apply_layer,
@@ -36,15 +37,23 @@ if TYPE_CHECKING:
 FILE_NAME = "torchmigrate.toml"
 PROJECT_FILE = "pyproject.toml"
 CONFIG_NAMES = frozenset([FILE_NAME, PROJECT_FILE])
+OUTPUT_FORMATS = (
+    *("full", "concise", "grouped", "json", "json-lines", "junit", "github", "gitlab", "azure"),
+    *("pylint", "rdjson", "sarif"),
+)
 MOST_EXTENDED = 20  # configurations that extend each other
 TABLE = "tool.torchmigrate"
 _NONE: Mapping[str, str] = {}
 
 
 class ConfigError(Exception):
-    """A configuration or option that cannot be used; the message is one line for a person, or several."""
+    """A configuration or option that cannot be used; the message is one line for a person, or several.
+
+    lines: those of the message, as they were given.
+    """
 
     def __init__(self, *lines: str) -> None:
+        self.lines = lines
         super().__init__("\n".join(map(printable, lines)))
 
 
@@ -71,24 +80,30 @@ class Layer(Struct, frozen=True):
     extend_exclude: tuple[str, ...] = ()
     include: tuple[str, ...] | None = None
     extend_include: tuple[str, ...] = ()
+    fixable: tuple[str, ...] | None = None
+    extend_fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     rules: tuple[Path, ...] = ()
     extend: Path | None = None
     root: Path | None = None
     project: Path | None = None
+    fix: bool | None = None
+    output_format: str | None = None
     unsafe_fixes: bool | None = None
     respect_gitignore: bool | None = None
     force_exclude: bool | None = None
     embedded: bool | None = None
     cache_dir: Path | None = None
     evidence: bool | None = None
+    suppressions: bool | None = None
     baseline: Path | None = None
 
-    def fail(self, key: str, what: str) -> ConfigError:
-        """The error to raise about one of the keys."""
+    def fail(self, key: str, what: str, *more: str) -> ConfigError:
+        """The error to raise about one of the keys. more: lines after the first one."""
         name = self.option.format(key)
-        return ConfigError(f"{self.origin}: {name}: {what}" if self.origin else f"{name}: {what}")
+        return ConfigError(f"{self.origin}: {name}: {what}" if self.origin else f"{name}: {what}", *more)
 
 
 class Settings(Struct, frozen=True):
@@ -101,6 +116,8 @@ class Settings(Struct, frozen=True):
     packages: those of `versions.requirement_lists.PACKAGES` that the project declares.
     companions: the oldest releases of other libraries that the project allows, as far as it declares them.
     codes: of the selected rules. known: the code of every rule that exists, by code and by name.
+    unfixable: codes of rules whose fixes are only shown.
+    suppressions: whether comments hide findings.
     per_file_ignores: pattern relative to `root` (`!` in front: files that do not match) -> codes.
     root: directory of the configuration, or of the project; patterns are relative to it.
     """
@@ -117,6 +134,7 @@ class Settings(Struct, frozen=True):
     fix: bool = False
     unsafe_fixes: bool = False
     per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+    unfixable: frozenset[str] = frozenset()
     safe_fixes: frozenset[str] = frozenset()
     unsafe_codes: frozenset[str] = frozenset()
     root: Path = Path()
@@ -127,6 +145,7 @@ class Settings(Struct, frozen=True):
     respect_gitignore: bool = True
     force_exclude: bool = False
     embedded: bool = False  # whether documentation that holds Python is looked for
+    suppressions: bool = True
     evidence: bool = True  # whether what `record` has seen counts
     baseline: Path | None = None  # the file with the findings that are accepted
     cache_dir: Path | None = None  # where results are kept; None: in the root
@@ -166,6 +185,13 @@ class Settings(Struct, frozen=True):
         return code in self.unsafe_codes
 
 
+# The fields of a layer that name rules.
+_OF_RULES = (
+    *("select", "extend_select", "ignore", "fixable", "extend_fixable", "unfixable"),
+    *("extend_safe_fixes", "extend_unsafe_fixes"),
+)
+
+
 def combine(
     layers: Sequence[Layer], rules: Sequence[Selectable], *, root: Path, fix: bool = False
 ) -> Settings:
@@ -174,6 +200,7 @@ def combine(
     Raises ConfigError, naming origin and key, for a selector that fits no rule or an impossible range.
     """
     codes = default_codes(rules)
+    every = fixable = union([ALL], rules)
     per_file: list[tuple[str, frozenset[str]]] = []
     safe: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
@@ -181,10 +208,16 @@ def combine(
         root=root, fix=fix, known={key: rule.code for rule in rules for key in (rule.code, rule.name)}
     )
     for layer in layers:
-        for key in ("select", "extend_select", "ignore", "extend_safe_fixes", "extend_unsafe_fixes"):
+        for key in _OF_RULES:
             _check(layer, key, getattr(layer, key) or (), rules)
         codes = apply_layer(
             codes, rules, select=layer.select, extend_select=layer.extend_select, ignore=layer.ignore
+        )
+        fixable = apply_layer(
+            *(fixable, rules),
+            select=layer.fixable,
+            extend_select=layer.extend_fixable,
+            ignore=layer.unfixable,
         )
         for pattern, selectors in layer.per_file_ignores:
             _check(layer, "per_file_ignores", selectors, rules)
@@ -204,6 +237,7 @@ def combine(
                 "force_exclude",
                 "embedded",
                 "evidence",
+                "suppressions",
                 "baseline",
                 "cache_dir",
             )
@@ -228,6 +262,7 @@ def combine(
     return replace(
         settings,
         codes=codes,
+        unfixable=every - fixable,
         per_file_ignores=tuple(per_file),
         safe_fixes=safe - unsafe,
         unsafe_codes=unsafe,
@@ -355,16 +390,46 @@ def _read(path: Path, within: Path | None) -> bytes:
 
 def _table(path: Path, data: bytes) -> Any:
     """The table of ours in a TOML file, None without one."""
-    from torchmigrate.files.formats import FormatError, read_toml
-
-    try:
-        content: Any = read_toml(data)
-    except (FormatError, UnreadableError) as error:
-        raise ConfigError(f"{path}: {error.reason}") from None
+    content: Any = _toml(data, str(path))
     if path.name != PROJECT_FILE:
         return content
     tool = content.get("tool", {})
     return tool.get("torchmigrate") if isinstance(tool, dict) else None
+
+
+def _toml(data: bytes, origin: str) -> dict[str, Any]:
+    """Parse TOML. Raises ConfigError that shows the line. origin: how messages name it."""
+    from torchmigrate.files.formats import FormatError, read_toml
+
+    try:
+        return read_toml(data)
+    except FormatError as error:
+        shown = _pointed_at(data.decode("utf-8", "replace"), error.line, error.column)
+        raise ConfigError(f"{origin}: {error.reason}", *shown) from None
+    except UnreadableError as error:
+        raise ConfigError(f"{origin}: {error.reason}") from None
+
+
+_MOST_SHOWN = 80  # characters of a line, and of what is before the place in it
+
+
+def _pointed_at(text: str, row: int | None, column: int | None) -> list[str]:
+    """A line of a text, and under it a caret; nothing where there is no such line.
+
+    row, column: 1-based; column None: after the end of the line.
+    """
+    lines = re.split(r"\r?\n", text)
+    if row is None or not 0 < row <= len(lines):
+        return []
+    line = lines[row - 1].replace("\t", " ")
+    place = len(line) if column is None else column - 1
+    start = max(0, place - _MOST_SHOWN)
+    before = printable(line[start:place])
+    number = f"{row} | "
+    return [
+        number + before + printable(line[place : place + _MOST_SHOWN]),
+        f"{'| ':>{len(number)}}{' ' * len(before)}^",
+    ]
 
 
 def read_config(path: Path, *, named: bool = True) -> Layer:
@@ -393,12 +458,31 @@ def read_config(path: Path, *, named: bool = True) -> Layer:
         if project is not None and not is_below(os.path.realpath(root / item), str(project)):
             what = f"{str(item)!r} is outside of the project; pass this file with `--config`"
             raise empty.fail(key, what)
+    return replace(_placed(layer, root), project=project)
+
+
+def _placed(layer: Layer, root: Path) -> Layer:
+    """A layer whose paths are relative to a directory, with absolute ones."""
     if layer.cache_dir is not None:
         layer = replace(layer, cache_dir=root / layer.cache_dir)
     rules = tuple(root / item for item in layer.rules)
     extend = None if layer.extend is None else Path(os.path.normpath(root / layer.extend))
     baseline = None if layer.baseline is None else Path(os.path.normpath(root / layer.baseline))
-    return replace(layer, rules=rules, extend=extend, baseline=baseline, root=root, project=project)
+    return replace(layer, rules=rules, extend=extend, baseline=baseline, root=root)
+
+
+def read_inline(texts: Sequence[str]) -> Layer:
+    """The options in `--config KEY=VALUE`; the last value of a key wins.
+
+    Raises ConfigError that names the key.
+    """
+    empty = Layer(option="--config: {}")
+    table: dict[str, object] = {}
+    for text in texts:
+        table.update(_toml(text.encode("utf-8", "surrogateescape"), "--config"))
+    if "extend" in table:
+        raise empty.fail("extend", "is only for configuration files")
+    return _placed(layer_of(table, empty), Path.cwd())
 
 
 def layer_of(table: Mapping[str, object], empty: Layer) -> Layer:
@@ -427,7 +511,7 @@ def read_layers(path: Path, *, named: bool = True) -> list[Layer]:
         try:
             base = read_config(extended, named=named)
         except ConfigError as error:
-            raise layers[0].fail("extend", str(error)) from None
+            raise layers[0].fail("extend", *error.lines) from None
         if os.path.realpath(extended) in seen or len(seen) == MOST_EXTENDED:
             raise layers[0].fail("extend", "the files extend each other in a cycle")
         seen.add(os.path.realpath(extended))
@@ -447,6 +531,12 @@ def _read_flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"must be true or false, not {reprlib.repr(value)}")
     return value
+
+
+def _read_format(value: object) -> str:
+    if value not in OUTPUT_FORMATS:
+        raise ValueError(f"must be one of {', '.join(OUTPUT_FORMATS)}, not {reprlib.repr(value)}")
+    return str(value)
 
 
 def _read_strings(value: object) -> tuple[str, ...]:
@@ -484,6 +574,11 @@ _READERS: dict[str, Callable[[object], object]] = {
     "extend-select": _read_strings,
     "ignore": _read_strings,
     "per-file-ignores": _read_table,
+    "fix": _read_flag,
+    "fixable": _read_strings,
+    "extend-fixable": _read_strings,
+    "unfixable": _read_strings,
+    "output-format": _read_format,
     "exclude": _read_strings,
     "extend-exclude": _read_strings,
     "include": _read_strings,

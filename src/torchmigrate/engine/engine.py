@@ -26,6 +26,7 @@ from torchmigrate.findings import (
     Finding,
     Fix,
     Problem,
+    Reason,
     Trouble,
     because,
 )
@@ -51,6 +52,7 @@ _MORE = 8  # times as many, where that was not enough
 ENDLESS = "{}: applying fixes does not end; the file was not changed (please report this)"
 PYTHON = frozenset(["", *KINDS, ".pyw"])  # suffixes of what may be Python
 _BROKEN = because("a cell does not parse and may use the changed names")
+_UNFIXABLE = because("`fixable` or `unfixable` excludes its rule")
 _ELSEWHERE = because("the fix includes lines that are not checked")
 TOO_DEEP = "nested too deeply: not checked"
 
@@ -62,11 +64,11 @@ def _reason(error: SourceError, path: Path) -> str:
     return f"not a Python file (its name ends with `{path.suffix}`)"
 
 
-def _without_fix(finding: Finding) -> Finding:
-    """A finding in a file with parts that do not parse: they may use what a fix changes."""
+def _without_fix(finding: Finding, why: tuple[Reason, ...]) -> Finding:
+    """A finding whose fix is only shown. why: the reasons."""
     if finding.fix is None:
         return finding
-    fix = replace(finding.fix, applicability=Applicability.DISPLAY, held_by=_BROKEN, unsafe=None, lesser=None)
+    fix = replace(finding.fix, applicability=Applicability.DISPLAY, held_by=why, unsafe=None, lesser=None)
     return replace(finding, fix=fix)
 
 
@@ -270,8 +272,11 @@ class Engine:
         if isinstance(source, OtherSource):
             from torchmigrate.engine.other_comments import suppressions_of
 
-            return suppressions_of(source)
-        return Suppressions.of(source)
+            return suppressions_of(source) if self.settings.suppressions else None
+        return self._hiding(source)
+
+    def _hiding(self, source: Source) -> Suppressions:
+        return Suppressions.of(source) if self.settings.suppressions else Suppressions(source, [])
 
     def _check_text(self, source: Source, path: Path, like: FileContext | None) -> FileResult:
         result = FileResult(path)
@@ -333,7 +338,7 @@ class Engine:
         found: list[Finding] = []
         self._more = False
         file: FileContext | None = None
-        suppressions = Suppressions.of(source)
+        suppressions = self._hiding(source)
         if mentions_library(source.text):
             if len(source.text) > PARSED:
                 raise SourceError(too_large(PARSED, "not checked").reason)
@@ -371,14 +376,14 @@ class Engine:
         known = self.settings.known
         if found or suppressions.concern(known):
             found = suppressions.filter(found, self.enabled - ignored, known)
-        found = self.in_focus(found, source)
+        found = self.fixable(self.in_focus(found, source))
         if len(found) > 1:
             from torchmigrate.engine.decisions import decided_once
 
             found = decided_once(found, self.rule, source, None if self.options.by_place else file)
         found.sort(key=lambda item: (item.start, item.end, item.code))
         if source.broken:
-            found = [_without_fix(item) for item in found]
+            found = [_without_fix(item, _BROKEN) for item in found]
         return found, file
 
     def in_focus(self, found: list[Finding], source: Source) -> list[Finding]:
@@ -400,6 +405,24 @@ class Engine:
             if finding.fix is not None and self.together(finding) in words
             else finding
             for finding in kept
+        ]
+
+    def fixable(self, found: list[Finding]) -> list[Finding]:
+        """The findings, without the fixes of rules that the user does not want to be fixed.
+
+        Fixes that only make sense together with one of these are left out, too.
+        """
+        unfixable = self.settings.unfixable
+        without = [finding for finding in found if finding.code in unfixable and finding.fix is not None]
+        if not without:
+            return found
+        shared = {id(finding.fix) for finding in without}
+        words = set(map(self.together, without)) - {None}
+        return [
+            _without_fix(finding, _UNFIXABLE)
+            if id(finding.fix) in shared or self.together(finding) in words
+            else finding
+            for finding in found
         ]
 
     def together(self, finding: Finding) -> str | None:
@@ -582,7 +605,7 @@ class Engine:
         self.analyser.evidence.follow(path, before, after, moved, changed)
 
     def _context(self, source: Source, path: Path) -> FileContext:
-        return self.analyser.context(source, path, Suppressions.of(source))
+        return self.analyser.context(source, path, self._hiding(source))
 
     def _again(
         self, source: Source, path: Path, result: FileResult, known: FileContext | None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.engine.choosing import Choosing
 from torchmigrate.engine.decisions import decided_once
-from torchmigrate.engine.other_comments import suppressions_of
 from torchmigrate.engine.results import FileResult, History
 from torchmigrate.failures import Failures
 from torchmigrate.files.reading import SOURCE, UnreadableError, read, too_large
@@ -82,7 +81,7 @@ def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) 
     result.add(failures.problems)
     ignored = engine.settings.ignored_in(path)
     found = [finding for finding in found if finding.code not in ignored]
-    suppressions = suppressions_of(source)
+    suppressions = engine.hiding(source)
     enabled: Collection[str] = engine.enabled_elsewhere
     if engine.settings.embedded and source.kind == MARKDOWN:
         from torchmigrate.engine.embedded import found_in_examples
@@ -91,7 +90,7 @@ def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) 
         enabled = engine.enabled | enabled
     if suppressions is not None:
         found = suppressions.filter(found, enabled - ignored, engine.settings.known)
-    found = engine.in_focus(found, source)
+    found = engine.fixable(engine.in_focus(found, source))
     if len(found) > 1:
         found = decided_once(found, engine.rule, source)
     return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))

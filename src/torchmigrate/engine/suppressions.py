@@ -3,8 +3,8 @@
 `# torchmigrate: ignore[TM131, other-name] reason` hides the listed rules on its logical line: all lines
 of a statement without a body, the header of one with a body. `# torchmigrate: ignore-file[...]` hides
 them in the whole file. `# noqa: TM131` and a bare `# noqa` work as in flake8, as do `# flake8: noqa` and
-`# flake8: noqa: TM131` on a line of their own, for the whole file; a code of TorchFix in it
-stands for those of ours that find the same.
+`# flake8: noqa: TM131` on a line of their own, for the whole file, and the same with `ruff` as in ruff; a
+code of TorchFix in it stands for those of ours that find the same.
 """
 
 from __future__ import annotations
@@ -29,11 +29,17 @@ _OURS = pattern(
 # flake8's own form: what does not look like a list of codes makes a bare noqa.
 _NOQA = pattern(r"(?i)#\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)[^#]*)?(?![\w-])")
 _NOQA_FILE = pattern(r"(?i)#\s*flake8[:=]\s*noqa(?::\s?(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?\s*\Z")
-_NOQA_LINE = pattern(r"(?i)noqa:([^\n]*)")
+# ruff's form takes other text after a bare noqa, but no list that is not of codes.
+_RUFF_FILE = pattern(
+    r"#\s*ruff\s*:\s*(?i:noqa)(?:\s*:\s*(?P<items>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)(?!\w)|(?![\w-])(?!\s*:))"
+)
+_NOQA_LINE = pattern(r"(?i)noqa\s*:([^\n]*)")
 _MARK = pattern(r"(?i)noqa|torchmigrate:")
 _MARKS = (pattern("noqa"), pattern("torchmigrate:"))  # each alone is found twenty times as fast
+_OF_FILES = ("flake8", "ruff", "ignore-file")  # words of what hides findings in a whole file
 _CODE = pattern(r"(?i)[A-Z]+[0-9]+")
 _ITEM = pattern(r"[^\s,]+")
+_DIRECTIVES = ((_OURS, ""), (_NOQA, "noqa"), (_NOQA_FILE, "noqa-file"), (_RUFF_FILE, "noqa-file"))
 
 
 class _Item:
@@ -114,7 +120,7 @@ class Suppressions:
             return True
         if self._marked is None:
             folded = self.source.text.lower()
-            if "flake8" in folded or "ignore-file" in folded:
+            if any(word in folded for word in _OF_FILES):
                 self._marked = [0]
             else:
                 self._marked = [self.source.position(place)[0] for place in _marks(self.source.text, folded)]
@@ -355,7 +361,7 @@ def _begins_line(text: str, offset: int) -> bool:
 
 def directives(offset: int, comment: str, first: int, last: int, alone: bool) -> Iterator[Comment]:
     """What a comment says. offset: where it begins; first, last: rows of its logical line; alone: in that."""
-    for mark, kind in ((_OURS, ""), (_NOQA, "noqa"), (_NOQA_FILE, "noqa-file")):
+    for mark, kind in _DIRECTIVES:
         for match in mark.finditer(comment):
             written = match.group("items")
             span = (match.start("items"), match.end("items"))

@@ -18,11 +18,16 @@ MOST_DOTS = 10_000_000  # of TOML: the sum of the squares of how many there are 
 
 
 class FormatError(Exception):
-    """A text that is not what it should be; the reason is one line for a person."""
+    """A text that is not what it should be; the reason is one line for a person.
 
-    def __init__(self, reason: str) -> None:
+    line, column: where, 1-based; None: not known. column None with a line: after its end.
+    """
+
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.line = line
+        self.column = column
 
 
 @lru_cache(maxsize=8)  # settings, requirements and the line length are in one file
@@ -46,8 +51,11 @@ def read_toml(data: bytes) -> dict[str, Any]:
         raise FormatError("not TOML: it is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         # The rest of the message may hold keys and characters of the file.
-        place = re.search(r"\(at (line \d+, column \d+|end of document)\)\Z", str(error))
-        raise FormatError(f"not TOML: {place[1]}" if place else "not TOML") from None
+        place = re.search(r"\(at (line (\d+), column (\d+)|end of document)\)\Z", str(error))
+        if place is None:
+            raise FormatError("not TOML") from None
+        at = (int(place[2]), int(place[3])) if place[2] else (len(data.rstrip().split(b"\n")), None)
+        raise FormatError(f"not TOML: {place[1]}", *at) from None
     except ValueError:  # an integer of thousands of digits
         raise FormatError("not TOML: a number has too many digits") from None
     except (RecursionError, MemoryError):

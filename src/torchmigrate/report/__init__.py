@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from torchmigrate.config.settings import OUTPUT_FORMATS
+
 if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule
     from torchmigrate.report.base import Reporter
     from torchmigrate.report.style import Style
 
-FORMATS = (
-    "full",
-    "concise",
-    "grouped",
-    "json",
-    "json-lines",
-    "junit",
-    "github",
-    "gitlab",
-    "azure",
-    "pylint",
-    "rdjson",
-    "sarif",
-)
+FORMATS = OUTPUT_FORMATS
 COMMANDS = ("github", "azure")  # whose lines are commands for a log
 COUNTED = ("full", "concise", "json")  # in which `--statistics` can be printed, too
 

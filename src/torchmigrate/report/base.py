@@ -123,6 +123,7 @@ class Tally:
         self.stale = 0
         self.by_severity: Counter[Severity] = Counter()
         self.rules: dict[str, RuleCount] = {}
+        self.places: dict[str, dict[str, list[str]]] = {}  # code -> shown path -> rows, where that is wanted
         self.fixable = 0
         self.unsafe = 0  # fixable with --unsafe-fixes only
         self.fixed: dict[str, Counter[str]] = {}  # shown path -> code -> how many
@@ -148,6 +149,13 @@ class Tally:
                 self.unsafe += 1
                 if (release := _safe_from(finding)) is not None:
                     self.held[release] += 1
+
+    def add_places(self, file: FileFindings) -> None:
+        """Record where the findings of a file are."""
+        for finding in file.findings:
+            cell, row, _ = file.source.place(finding.start)
+            rows = self.places.setdefault(finding.code, {}).setdefault(file.shown, [])
+            rows.append(str(row) if cell is None else f"cell {cell}:{row}")
 
     def add_needs(self, needs: Version | None, minimum: Version | None) -> None:
         """Count what a file that was fixed needs now."""

@@ -49,6 +49,8 @@ def _kinds(tally: Tally) -> str:
 
 def fixed_line(tally: Tally) -> str:
     """What was done: "Fixed 3 findings in 2 files."."""
+    if not tally.fixes:
+        return "Nothing to fix."
     return f"Fixed {plural(tally.fixes, 'finding')} in {plural(len(tally.fixed), 'file')}."
 
 
@@ -185,6 +187,33 @@ def statistics(tally: Tally, style: Style) -> str:
         f"{style.bold(f'{count.found:{width}}')}\t{style.bad(code)}\t{style.gutter(_mark(count))}\t{count.name}\n"
         for code, count in rows
     )
+
+
+_MOST_FILES, _MOST_ROWS = 5, 6  # that are named for a rule, and for a file
+
+
+def overview(tally: Tally, style: Style) -> str:
+    """The findings by rule and file, most frequent first: how many, and the first lines of each file."""
+    lines = []
+    for code, count in _rows(tally):
+        files = sorted(tally.places.get(code, {}).items(), key=lambda item: (-len(item[1]), item[0]))
+        where = f" in {plural(len(files), 'file')}" if files else ""
+        name = "" if count.name == code else f" {count.name}"
+        mark = style.gutter(_mark(count))
+        lines.append(f"{style.bad(code)} {mark}{style.bold(name)}: {count.found}{where}")
+        for shown, rows in files[:_MOST_FILES]:
+            some = list(dict.fromkeys(rows))
+            more = ", ..." if len(some) > _MOST_ROWS else ""
+            word = "line" if len(some) == 1 else "lines"
+            lines.append(f"    {shown}: {len(rows)} ({word} {', '.join(some[:_MOST_ROWS])}{more})")
+        if len(files) > _MOST_FILES:
+            lines.append(f"    and {plural(len(files) - _MOST_FILES, 'more file')}")
+    return "\n".join(lines) + "\n"
+
+
+def overview_line(tally: Tally) -> str:
+    """How to see all findings instead of an overview."""
+    return f"Grouped by rule and file; `--output-format full` or `concise` lists all {tally.found} findings."
 
 
 def statistics_json(tally: Tally) -> str:

@@ -19,6 +19,7 @@ from torchmigrate.config.settings import (
     Settings,
     combine,
     config_in,
+    find_config,
     read_layers,
 )
 from torchmigrate.files.digests import blake2b, digest_of
@@ -59,6 +60,7 @@ class Configurations:
 
     Args:
         command_line: comes after every configuration.
+        inline: keys of a configuration that the user gives on the command line; come before its options.
         config: the one file that holds for all.
         isolated: no configuration is read.
         detect: what projects require counts.
@@ -81,8 +83,10 @@ class Configurations:
         top: Path | None = None,
         guessing: bool = False,
         note: Note | None = None,
+        inline: Layer | None = None,
     ) -> None:
         self.command_line = command_line
+        self.inline = [] if inline is None else [inline]
         self.config = config
         self.isolated = isolated
         self.detect = detect and not isolated
@@ -110,6 +114,15 @@ class Configurations:
         if scope is None:
             scope = self._given[directory] = self._nearest(real_directory(directory))
         return scope
+
+    def preferences(self, directory: Path) -> Sequence[Layer]:
+        """The layers that decide for a directory what holds for a run as a whole; no rules are read.
+
+        Raises ConfigError where its configuration cannot be used.
+        """
+        config = self.config or (None if self.isolated else find_config(real_directory(directory)))
+        layers = [] if config is None else read_layers(config, named=self.config is not None)
+        return (*layers, *self.inline, self.command_line)
 
     def settings_in(self, directory: Path) -> Settings:
         """The settings of `of`."""
@@ -160,10 +173,10 @@ class Configurations:
             self.note(f"configuration: {origin}")
         if self._own is None:
             self._own = load_rules()
-        own = digest_of_rules(layers)  # before they are read: what changes meanwhile is seen later
-        catalogue, known = load_rules(layers) if own else self._own
+        every = (*layers, *self.inline, self.command_line)
+        own = digest_of_rules(every)  # before they are read: what changes meanwhile is seen later
+        catalogue, known = load_rules(every) if own else self._own
         rules = _with_guesses(known, catalogue) if self.guessing else known
-        every = (*layers, self.command_line)
         settings = combine(every, rules, root=root, fix=self.fix)
         settings = replace(
             settings,
