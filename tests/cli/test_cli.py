@@ -810,7 +810,8 @@ def test_help(project: Project, arguments: list[str]) -> None:
 
 
 ALL_OPTIONS = """
-    --fix --diff --unsafe-fixes --no-unsafe-fixes --show-fixes --exit-zero --exit-non-zero-on-fix --jobs
+    --fix --no-fix --fix-only --ignore-noqa --show-files --show-settings --fixable --unfixable
+    --diff --unsafe-fixes --no-unsafe-fixes --show-fixes --exit-zero --exit-non-zero-on-fix --jobs
     --select --extend-select --ignore --extend-ignore --target --minimum
     --exclude --extend-exclude --force-exclude --respect-gitignore --no-respect-gitignore --embedded --no-embedded
     --stdin-filename

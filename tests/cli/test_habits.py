@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness.project import Project
+from harness.repository import Repository
 from harness.terminal import Terminal
 
 import torchmigrate
@@ -46,6 +47,14 @@ def test_show_files_lists_what_would_be_checked(project: Project) -> None:
     assert text_of(project) == OLD
     assert project.run("check", "--show-files", "none.py", code=2).stdout == ""
     assert "--show-files requires paths" in project.run("check", "--show-files", "-", code=2).stderr
+
+
+def test_show_files_that_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = Repository(tmp_path, {"a.py": OLD, "b.py": OLD})
+    project = Project(repository.path, monkeypatch)
+    project.write("b.py", OLD + "\n")
+    assert project.run("check", "--show-files", "--changed-since", "HEAD", code=0).stdout == "b.py\n"
+    assert project.run("check", "--show-files", "--changed-since", "none", code=2).stdout == ""
 
 
 def test_show_files_prints_one_line_for_a_file(project: Project) -> None:

@@ -225,7 +225,7 @@ def check(
         text = "json" if output_format == "json" else "text"
         return show(Session.from_options(where, options), where[0], text)
     if show_files:
-        return list_files(paths, Session.from_options(where, options))
+        return list_files(paths, Session.from_options(where, options), options["changed_since"])
     if add_noqa:
         from torchmigrate.cli.suppress import Suppressor
 
@@ -291,15 +291,23 @@ FULL = "full"
 MOST_IN_FULL = 200  # findings; of more, a terminal gets counts by rule and file
 
 
-def list_files(paths: Sequence[Path], session: Session) -> int:
-    """Print the files that a check of some paths would read, one a line; the exit code."""
+def list_files(paths: Sequence[Path], session: Session, revision: str | None) -> int:
+    """Print the files that a check of some paths would read, one a line; the exit code.
+
+    revision: only the files that have changed since this revision of git.
+    """
     from torchmigrate.cli.session import errors_of_the_user
     from torchmigrate.project.discover import discover_for
 
     console, here = session.console, Path.cwd()
     with errors_of_the_user():
         found = discover_for(paths, session.configurations.settings_in)
-    console.out("".join(f"{shown_path(path, here)}\n" for path in found.files))
+        files: Iterable[Path] = found.files
+        if revision is not None and found.files:
+            from torchmigrate.files.changed_lines import changed_since
+
+            files = changed_since(revision, found.files)
+    console.out("".join(f"{shown_path(path, here)}\n" for path in files))
     for problem in found.problems:
         console.problem(problem, here)
     return FAILED if found.problems else CLEAN
