@@ -418,6 +418,20 @@ def test_a_toml_error_of_an_extended_file_shows_its_line(project: Project) -> No
     assert lines[1:] == ["1 | select = [TM1]", "  |           ^"]
 
 
+@pytest.mark.parametrize("leads_out", ["extend", "link"])
+def test_a_toml_error_shows_no_line_from_outside_of_the_project(project: Project, leads_out: str) -> None:
+    secret = project.write("secret", "password hunter2\n")
+    inside = Project(project.path / "inside", project.monkeypatch)
+    if leads_out == "link":
+        inside.path.mkdir()
+        (inside.path / CONFIG).symlink_to(secret)
+    else:
+        inside.write(CONFIG, "extend = '../secret'\n")
+    for arguments in ([], ["--config", CONFIG]):
+        done = inside.run("check", *arguments, code=2)
+        assert "hunter2" not in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 # ---- commands ---------------------------------------------------------------------------------------------
 
 

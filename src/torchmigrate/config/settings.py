@@ -377,8 +377,9 @@ def _is_there(path: Path) -> bool:
 
 
 def _has_table(path: Path) -> bool:
-    data = _read(path, project_of(path.parent))
-    return b"torchmigrate" in data and _table(path, data) is not None
+    project = project_of(path.parent)
+    data = _read(path, project)
+    return b"torchmigrate" in data and _table(path, data, project) is not None
 
 
 def _read(path: Path, within: Path | None) -> bytes:
@@ -388,23 +389,28 @@ def _read(path: Path, within: Path | None) -> bytes:
         raise ConfigError(f"{path}: {error.reason}") from None
 
 
-def _table(path: Path, data: bytes) -> Any:
-    """The table of ours in a TOML file, None without one."""
-    content: Any = _toml(data, str(path))
+def _table(path: Path, data: bytes, project: Path) -> Any:
+    """The table of ours in a TOML file, None without one. project: outside of it, no line is shown."""
+    content: Any = _toml(data, str(path), shows=is_below(os.path.realpath(path), str(project)))
     if path.name != PROJECT_FILE:
         return content
     tool = content.get("tool", {})
     return tool.get("torchmigrate") if isinstance(tool, dict) else None
 
 
-def _toml(data: bytes, origin: str) -> dict[str, Any]:
-    """Parse TOML. Raises ConfigError that shows the line. origin: how messages name it."""
+def _toml(data: bytes, origin: str, *, shows: bool = True) -> dict[str, Any]:
+    """Parse TOML. Raises ConfigError.
+
+    origin: how messages name it. shows: whether they show the line with the error.
+    """
     from torchmigrate.files.formats import FormatError, read_toml
 
     try:
         return read_toml(data)
     except FormatError as error:
-        shown = _pointed_at(data.decode("utf-8", "replace"), error.line, error.column)
+        shown: Sequence[str] = ()
+        if shows:
+            shown = _pointed_at(data.decode("utf-8", "replace"), error.line, error.column)
         raise ConfigError(f"{origin}: {error.reason}", *shown) from None
     except UnreadableError as error:
         raise ConfigError(f"{origin}: {error.reason}") from None
@@ -432,13 +438,14 @@ def _pointed_at(text: str, row: int | None, column: int | None) -> list[str]:
     ]
 
 
-def read_config(path: Path, *, named: bool = True) -> Layer:
+def read_config(path: Path, *, named: bool = True, around: Path | None = None) -> Layer:
     """The options in a configuration file. Raises ConfigError that names the file and the key.
 
     named: by the user. What is found in a project must be in it, and so must be what it names.
+    around: the project of the configuration that extends this one; None: none does.
     """
     project = None if named else project_of(path.parent)
-    table = _table(path, _read(path, project))
+    table = _table(path, _read(path, project), around or project_of(path.parent))
     inside = path.name == PROJECT_FILE
     empty = Layer(origin=str(path), option=f"[{TABLE}] {{}}" if inside else "{}")
     if table is None:
@@ -509,7 +516,7 @@ def read_layers(path: Path, *, named: bool = True) -> list[Layer]:
     seen = {os.path.realpath(path)}
     while (extended := layers[0].extend) is not None:
         try:
-            base = read_config(extended, named=named)
+            base = read_config(extended, named=named, around=project_of(path.parent))
         except ConfigError as error:
             raise layers[0].fail("extend", *error.lines) from None
         if os.path.realpath(extended) in seen or len(seen) == MOST_EXTENDED:
