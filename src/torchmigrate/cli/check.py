@@ -203,10 +203,6 @@ def check(
         )
     if show_files and from_stdin:
         raise click.UsageError("--show-files requires paths and cannot be used with `-` (stdin).")
-    if watch and (from_stdin or fixing):
-        raise click.UsageError(
-            "--watch only reports findings in files; it cannot be used with `-` or with fixes."
-        )
     if options["interactive"]:
         if from_stdin or watch or options["diff"]:
             raise click.UsageError(
@@ -214,6 +210,10 @@ def check(
             )
         if not _is_terminal(sys.stdin) or not _is_terminal(sys.stderr):
             raise click.ClickException("--interactive needs a terminal for stdin and stderr.")
+    if watch and (from_stdin or fixing):
+        raise click.UsageError(
+            "--watch only reports findings in files; it cannot be used with `-` or with fixes."
+        )
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
     where = [name if stdin_filename else Path()] if from_stdin else paths
