@@ -170,6 +170,12 @@ def test_fix(action: Action) -> None:
     assert "torch.load(p, weights_only=False)" in path.read_text("utf-8")
 
 
+def test_the_configuration_does_not_fix(action: Action) -> None:
+    path = action.write("a.py", OLD)
+    action.write("torchmigrate.toml", "fix = true\n")
+    assert action.run().outputs["fixed"] == "false" and path.read_text("utf-8") == OLD
+
+
 def test_the_cache_is_not_committed(action: Action) -> None:
     """By a workflow that commits what fixes have changed."""
     action.write("a.py", OLD)

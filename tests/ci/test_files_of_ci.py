@@ -59,7 +59,7 @@ def component(**given: Any) -> dict[str, Any]:
 
 
 def test_workflows() -> None:
-    assert len(WORKFLOWS) == 4
+    assert len(WORKFLOWS) == 5
     check("github-workflows", *WORKFLOWS)
 
 
@@ -68,7 +68,7 @@ def test_the_action() -> None:
 
 
 def test_forms_for_issues() -> None:
-    assert len(FORMS) == 4
+    assert len(FORMS) == 5
     check("github-issue-forms", *FORMS)
     check("github-issue-config", ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml")
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchmigrate import __version__
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.catalogue.pages import url_of
+from torchmigrate.catalogue.pages import SITE, url_of
 from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity
 from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
@@ -100,7 +100,14 @@ class SarifReporter:
         rules = [_rule(code, self.rule_of(code), worst[code]) for code in sorted(worst)]
         numbers = {code: number for number, code in enumerate(sorted(worst))}
         run = {
-            "tool": {"driver": {"name": "torchmigrate", "version": __version__, "rules": rules}},
+            "tool": {
+                "driver": {
+                    "name": "torchmigrate",
+                    "version": __version__,
+                    "informationUri": SITE,
+                    "rules": rules,
+                }
+            },
             "columnKind": "unicodeCodePoints",
             "results": [
                 content if code is None else {**content, "ruleIndex": numbers[code]}
