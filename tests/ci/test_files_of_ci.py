@@ -68,7 +68,7 @@ def test_the_action() -> None:
 
 
 def test_forms_for_issues() -> None:
-    assert len(FORMS) == 5
+    assert len(FORMS) == 4
     check("github-issue-forms", *FORMS)
     check("github-issue-config", ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml")
 
