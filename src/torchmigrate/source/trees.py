@@ -15,8 +15,8 @@ from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-# A class of nodes, as its docstring tells: `If(expr test, stmt* body, stmt* orelse)`.
-_FIELD = re.compile(r"(\w+)([*?]?) (\w+)")
+# A class of nodes, as its docstring says: `If(expr test, stmt* body, stmt* orelse)`; since Python 3.14 also `expr?*`.
+_FIELD = re.compile(r"(\w+)([*?]*) (\w+)")
 _NO_NODES = frozenset(["identifier", "int", "string", "constant", "expr_context", "type_ignore"])
 
 
@@ -30,7 +30,7 @@ class _Fields(dict[type, "tuple[tuple[str, bool], ...]"]):
         listed = _FIELD.findall(kind.__doc__ or "")
         assert [name for _, _, name in listed] == list(kind._fields), f"{kind} is described as before"
         self[kind] = fields = tuple(
-            (name, mark == "*") for held, mark, name in listed if held not in _NO_NODES
+            (name, "*" in mark) for held, mark, name in listed if held not in _NO_NODES
         )
         return fields
 
