@@ -93,7 +93,12 @@ def _python2(message: str, line: str, column: int) -> str | None:
         return "backticks"
     if line[column : column + 2] == "<>":
         return "`<>`"
-    if re.search(r"\b[uU][rR]\Z", line[:column]) and line[column : column + 1] in ("'", '"'):
+    if (
+        message == "'u' and 'r' prefixes are incompatible"
+        or (  # the words of Python 3.14
+            re.search(r"\b[uU][rR]\Z", line[:column]) and line[column : column + 1] in ("'", '"')
+        )
+    ):
         return '`ur""` string'
     if "cannot be parenthesized" in message or (
         message == "invalid syntax"
