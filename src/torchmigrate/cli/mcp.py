@@ -40,7 +40,7 @@ def mcp(root: Path, max_files: int, time_limit: float) -> int:
     Its tools are check, explain, fix and plan; fix returns a diff and writes files only on request. The
     server needs the extra `mcp`. docs/agents.md shows how to add it to an agent.
 
-    Exit codes: 0 the agent ended it, 2 it could not be started.
+    Exit codes: 0 the agent closed stdin, 2 the server could not be started.
     """
     try:
         from mcp.server import MCPServer  # noqa: F401 (an extra, from 2.0 on)

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import anyio
@@ -81,11 +86,15 @@ class Output(NamedTuple):
 
 
 class Tools:
-    """The tools. root: the directory that paths must be in."""
+    """The tools.
 
-    def __init__(self, root: Path, limits: Limits) -> None:
+    root: the directory that paths must be in. cache: the directory for the results of earlier calls.
+    """
+
+    def __init__(self, root: Path, limits: Limits, cache: str) -> None:
         self.root = Path(os.path.realpath(root))
         self.limits = limits
+        self.cache = cache
         self.one_call = anyio.Lock()  # no check while a fix writes
 
     async def check(
@@ -103,8 +112,13 @@ class Tools:
         found = [self._finding(item) for item in _parsed(done.text) if item["name"] != item["code"]]
         found.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
         listed = _fitting(found[:limit])
-        more = len(found) - len(listed)
-        return CheckResult(summary=done.summary, problems=done.problems, findings=listed, more=more)
+        return CheckResult(
+            summary=done.summary,
+            problems=done.problems,
+            findings=listed,
+            more=len(found) - len(listed),
+            rules=dict(Counter(finding.code for finding in found).most_common()),
+        )
 
     async def fix(
         self,
@@ -174,7 +188,7 @@ class Tools:
         if any("\0" in text for text in (*options, *paths)):
             raise ToolError("the arguments must not contain NUL characters")
         environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
-        environment |= {"PYTHONIOENCODING": "utf-8", "TORCHMIGRATE_NO_CACHE": "1"}
+        environment |= {"PYTHONIOENCODING": "utf-8", "TORCHMIGRATE_CACHE_DIR": self.cache}
         program = [sys.executable, "-c", _START, command, *options]
         try:
             async with self.one_call:
@@ -284,8 +298,18 @@ def serve(root: Path, limits: Limits) -> None:
     server: MCPServer[Any] = MCPServer(
         "torchmigrate", version=__version__, instructions=_INSTRUCTIONS, log_level="CRITICAL"
     )
-    tools = Tools(root, limits)
-    for tool in (tools.check, tools.explain, tools.plan):
-        server.add_tool(tool, annotations=_READS)
-    server.add_tool(tools.fix, annotations=_WRITES)
-    server.run("stdio")
+    # Not in the project, which only `fix` changes.
+    with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as cache:
+
+        def end(number: int, frame: FrameType | None) -> None:
+            # An exception would wait until the client closes stdin, which a thread reads.
+            shutil.rmtree(cache, ignore_errors=True)
+            os._exit(128 + number)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, end)
+        tools = Tools(root, limits, cache)
+        for tool in (tools.check, tools.explain, tools.plan):
+            server.add_tool(tool, annotations=_READS)
+        server.add_tool(tools.fix, annotations=_WRITES)
+        server.run("stdio")

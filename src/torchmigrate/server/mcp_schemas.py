@@ -72,6 +72,7 @@ class Result(BaseModel):
 class CheckResult(Result):
     findings: list[Finding]
     more: int = Field(description="How many findings are not listed; narrow the paths or the rules.")
+    rules: dict[str, int] = Field(description="Number of findings of each rule, listed or not.")
 
 
 class FixResult(Result):
