@@ -59,6 +59,7 @@ TESTS = {
     "fleet compare": ("fleet/test_fleet.py",),
     "fleet query": ("fleet/test_fleet.py",),
     "fleet run": ("cli/test_hostile_git.py", "fleet/test_fleet.py", "fleet/test_work.py"),
+    "mcp": ("cli/test_hostile_git.py", "server/test_mcp.py"),
     "plan": ("cli/test_hostile.py", "cli/test_hostile_git.py", "planning"),
     "record": ("cli/test_hostile_git.py", "evidence/test_record.py"),
     "rule": ("cli/test_habits.py",),

@@ -226,6 +226,18 @@ def test_the_configuration_cannot_make_a_call_write(agent: Agent, root: Path) ->
     assert "torch.outer" in fix.data["diff"] and "weights_only" not in fix.data["diff"]
 
 
+def test_a_baseline_above_the_root_is_read_and_not_written(agent: Agent, root: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", root.parent], check=True)
+    (root / "pyproject.toml").unlink()
+    baseline = root.parent / "baseline.json"
+    (root.parent / "pyproject.toml").write_text('[tool.torchmigrate]\nbaseline = "baseline.json"\n')
+    subprocess.run(command("baseline"), cwd=root, env=environment(), check=True, capture_output=True)
+    before = baseline.read_bytes()
+    check, fix = agent.calls(("check", {}), ("fix", {"write": True}))
+    assert check.data["findings"] == [] and fix.data["written"]
+    assert baseline.read_bytes() == before
+
+
 # ---- limits ----------------------------------------------------------------------------------------------
 
 

@@ -136,7 +136,8 @@ class Tools:
         done = await self._run("check", "--diff", *options, paths=paths)
         diff, more = _cut(done.text)
         if write and diff:
-            done = await self._run("check", "--fix-only", *options, paths=paths)
+            # The baseline may be above the root.
+            done = await self._run("check", "--fix-only", "--no-baseline", *options, paths=paths)
         return FixResult(
             summary=done.summary,
             problems=done.problems,
