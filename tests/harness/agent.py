@@ -33,16 +33,22 @@ class Agent:
         where: the working directory of the server.
         options: of the command.
         program: what starts the server.
+        errors: the file for its stderr.
         variables: of its environment.
     """
 
     def __init__(
-        self, where: Path, *options: str | Path, program: list[str] | None = None, **variables: str
+        self,
+        where: Path,
+        *options: str | Path,
+        program: list[str] | None = None,
+        errors: Path | None = None,
+        **variables: str,
     ) -> None:
         self.where = where
         self.program = program or quick_command("mcp", *options, program="torchmigrate mcp")
         self.variables = variables
-        self.errors = where.parent / "stderr.txt"
+        self.errors = errors or where.parent / "stderr.txt"
 
     def call(self, tool: str, **arguments: Any) -> Answer:
         """Call a tool in a session of its own."""

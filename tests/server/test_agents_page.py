@@ -27,8 +27,7 @@ pytestmark = pytest.mark.one_python
 
 def executed(text: str, errors: Path) -> str:
     """The text, with what the calls return in this checkout."""
-    agent = Agent(ROOT)
-    agent.errors = errors
+    agent = Agent(ROOT, errors=errors)
     calls = [json.loads(match[1]) for match in CALL.finditer(text)]
     answers = iter(agent.calls(*((call["tool"], call["arguments"]) for call in calls)))
 
@@ -59,8 +58,7 @@ def test_the_configurations_start_the_server(tmp_path: Path) -> None:
     for entry in entries:
         arguments = [each.replace("${workspaceFolder}", str(tmp_path)) for each in entry["args"]]
         assert arguments[0] == "mcp"
-        agent = Agent(tmp_path, *arguments[1:])
-        agent.errors = tmp_path / "errors"
+        agent = Agent(tmp_path, *arguments[1:], errors=tmp_path / "errors")
         assert agent.call("check").data["rules"] == {"TM110": 1}
 
 
