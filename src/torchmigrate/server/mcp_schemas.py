@@ -61,7 +61,7 @@ class Finding(BaseModel):
     help: Help
     fix: FixOf | None
     unsafe_fix: FixOf | None = Field(description="An alternative to a safe fix.")
-    other_places: list[Place] = Field(description="Uses of the same import in the file.")
+    other_places: list[Place] = Field(description="Such as the uses of an import in the file.")
 
 
 class Result(BaseModel):
