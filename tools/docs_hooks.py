@@ -15,9 +15,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import torchfix_table
-from docs_site import reference, rule_pages
+from docs_site import llms, reference, rule_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 from torchmigrate.authoring.schemas import SCHEMAS, schema
@@ -46,6 +47,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             level = InclusionLevel.NOT_IN_NAV  # the index links to them
         files.append(File.generated(config, path, content=content, inclusion=level))
     return files
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Keep the navigation for `on_post_build`."""
+    config.extra["nav"] = nav
+    return nav
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the list of pages for agents; their titles and texts are known by now."""
+    Path(config.site_dir, "llms.txt").write_text(llms.llms(config.extra["nav"]), "utf-8")
 
 
 def _generated() -> Iterator[tuple[str, str]]:

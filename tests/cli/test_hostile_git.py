@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from harness.agent import Agent
 from harness.editor import Editor
 from harness.project import Project, environment
 from harness.repository import Repository
@@ -371,6 +372,14 @@ def test_nor_does_the_language_server(trap: Trap) -> None:
                 path for path in (place / "old.py", place / "m.py", place / "sub/m.py") if path.exists()
             )
             assert editor.diagnostics(editor.open(path, OLD))
+    assert trap.found == set()
+
+
+def test_nor_does_the_server_for_agents(trap: Trap) -> None:
+    for place in [place for make in WAYS.values() for place in make(trap)]:
+        agent = Agent(place, errors=trap.where / "errors")
+        for answer in agent.calls(("check", {}), ("fix", {"write": True}), ("plan", {})):
+            assert not answer.failed, answer.text
     assert trap.found == set()
 
 

@@ -59,15 +59,16 @@ TESTS = {
     "fleet compare": ("fleet/test_fleet.py",),
     "fleet query": ("fleet/test_fleet.py",),
     "fleet run": ("cli/test_hostile_git.py", "fleet/test_fleet.py", "fleet/test_work.py"),
+    "mcp": ("cli/test_hostile_git.py", "server/test_mcp.py"),
     "plan": ("cli/test_hostile.py", "cli/test_hostile_git.py", "planning"),
     "record": ("cli/test_hostile_git.py", "evidence/test_record.py"),
-    "rule": ("cli/test_habits.py",),
+    "rule": ("cli/test_ruff_habits.py",),
     "rules": ("cli/test_hostile_git.py",),
     "server": ("cli/test_hostile_git.py", "server/test_process.py"),
     "suppress": ("cli/test_hostile_git.py", "cli/test_suppress.py"),
     "test-rules": ("cli/test_hostile_git.py", "authoring"),
     "upgrade": ("upgrade/test_upgrade.py",),
-    "version": ("cli/test_habits.py",),
+    "version": ("cli/test_ruff_habits.py",),
     "upgrade --dry-run": ("cli/test_hostile_git.py", "upgrade/test_upgrade.py"),
 }
 

@@ -33,6 +33,11 @@ import torchmigrate.cli.fleet, torchmigrate.cli.plan, torchmigrate.cli.program, 
 import torchmigrate.fleet.fleet, torchmigrate.fleet.queries
 from torchmigrate.__main__ import main
 """,
+    # With what only the server for agents needs.
+    "torchmigrate mcp": """
+import torchmigrate.cli.program, torchmigrate.server.mcp
+from torchmigrate.__main__ import main
+""",
     "flake8": """
 import torchmigrate.cli.check, torchmigrate.cli.session, torchmigrate.engine.analysis, torchmigrate.flake8_plugin
 from flake8.main.cli import main

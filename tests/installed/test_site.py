@@ -78,6 +78,33 @@ def test_schemas_are_those_of_the_program(site: Path, project: Project, name: st
     assert shown["$id"] == f"{SITE}schemas/{name}.json"
 
 
+def test_the_list_for_agents(site: Path) -> None:
+    from docs_site.llms import DESCRIPTIONS
+
+    from torchmigrate.catalogue.builtin import RULES
+    from torchmigrate.run.configurations import load_rules
+
+    text = (site / "llms.txt").read_text("utf-8")
+    title, summary, *_ = text.split("\n\n")
+    assert title == "# torchmigrate"
+    assert re.fullmatch(r"> [^\n.]+\.", summary)
+    entries = re.findall(r"^- \[(.+)\]\((.+)\): (.+)$", text, re.MULTILINE)
+    assert len(entries) == text.count("\n- "), "each has an address and a description on its line"
+    addresses = [address for _, address, _ in entries]
+    assert len(set(addresses)) == len(addresses)
+    for name, address, description in entries:
+        page = site / address.removeprefix(SITE) / "index.html"
+        assert f'<link rel="canonical" href="{address}">' in page.read_text("utf-8"), name
+        assert len(description) < 400
+    pages = {page.parent.relative_to(site).as_posix() for page in site.rglob("index.html")}
+    listed = {address.removeprefix(SITE).strip("/") or "." for address in addresses}
+    assert listed == pages
+    rules = {rule.code for rule in [*load_rules()[0].rules, *RULES]}
+    assert {name.split()[0] for name, address, _ in entries if "/rules/TM" in address} == rules
+    described = {name.removesuffix(".md").removesuffix("index").strip("/") or "." for name in DESCRIPTIONS}
+    assert described <= listed
+
+
 def test_codes_in_texts_are_links(site: Path) -> None:
     text = (site / "migrations" / "apex" / "index.html").read_text("utf-8")
     assert '<a href="../../rules/TM220/"><code>TM220</code></a>' in text

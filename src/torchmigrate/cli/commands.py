@@ -22,6 +22,7 @@ _WHERE = {
     "rule": f"{_HERE}.explain:rule",
     "rules": f"{_HERE}.rules:rules",
     "server": f"{_HERE}.server:server",
+    "mcp": f"{_HERE}.mcp:mcp",
     "test-rules": f"{_HERE}.test_rules:test_rules",
     "fleet": f"{_HERE}.fleet:fleet",
     "version": f"{_HERE}.version:version",
