@@ -15,7 +15,7 @@ from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-# A class of nodes, as its docstring says: `If(expr test, stmt* body, stmt* orelse)`; since Python 3.14 also `expr?*`.
+# Fields, as a docstring says: `If(expr test, stmt* body, stmt* orelse)`, or, since Python 3.14, `expr?*`.
 _FIELD = re.compile(r"(\w+)([*?]*) (\w+)")
 _NO_NODES = frozenset(["identifier", "int", "string", "constant", "expr_context", "type_ignore"])
 
