@@ -22,6 +22,7 @@ from torchmigrate.catalogue.examples import CLEAN, FIX, Example
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.store import own_names
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
 from torchmigrate.engine.options import EngineOptions
@@ -74,6 +75,7 @@ class _Checks:
         settings = Settings(
             codes=frozenset([rule.code]),
             known={rule.code: rule.code, rule.name: rule.code},
+            own_names=own_names([rule]),
             target=example.target or NEWEST,
             minimum=example.minimum,
         )

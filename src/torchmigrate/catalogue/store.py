@@ -12,6 +12,7 @@ from torchmigrate.catalogue.files import directory_files, rule_paths
 from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
 from torchmigrate.files.paths import exists, is_dir, remembered
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -126,6 +127,12 @@ def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
     if problems:
         raise CatalogueError(problems)
     return Catalogue.of([*catalogue.rules, *more])
+
+
+def own_names(rules: Iterable[Rule]) -> frozenset[str]:
+    """The symbols and modules of a user's rules that belong to none of the known libraries."""
+    named = (name for rule in rules if not rule.files for name in (*rule.symbols, *rule.modules))
+    return frozenset(name for name in named if name.partition(".")[0] not in LIBRARY_ROOTS)
 
 
 def examples_of(rule: Rule) -> tuple[Example, ...]:
