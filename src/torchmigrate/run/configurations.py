@@ -176,6 +176,11 @@ class Configurations:
         every = (*layers, *self.inline, self.command_line)
         own = digest_of_rules(every)  # before they are read: what changes meanwhile is seen later
         catalogue, known = load_rules(every) if own else self._own
+        plugins = {head.codemod for head in catalogue.heads if head.codemod} if own else set()
+        if plugins and (plugins := plugins.difference(head.codemod for head in self._own[0].heads)):
+            from torchmigrate.catalogue.installed import fingerprint
+
+            own += fingerprint(plugins)
         rules = _with_guesses(known, catalogue) if self.guessing else known
         settings = combine(every, rules, root=root, fix=self.fix)
         settings = replace(
