@@ -24,7 +24,7 @@ from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import own_names
 from torchmigrate.config.settings import Settings
-from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.engine import ENDLESS, Engine
 from torchmigrate.engine.options import EngineOptions
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Applicability, Finding
@@ -116,7 +116,10 @@ class _Checks:
 
     def _problems(self, result: FileResult) -> Iterator[tuple[str, str]]:
         for problem in result.problems:
-            yield "parse", problem.reason
+            if problem.reason == ENDLESS.format(self.rule.code):
+                yield "again", "the rule finds the code that its fix writes, and fixes it again and again"
+            else:
+                yield "parse", problem.reason
 
     # ---- what is found -------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,12 +63,13 @@ def test_directory(directory: Path, console: Console) -> int:
     from torchmigrate.authoring.examples import check_rule
     from torchmigrate.catalogue.index import Catalogue
     from torchmigrate.catalogue.problems import CatalogueError
-    from torchmigrate.catalogue.store import check_free, load_user_rules, own_rules, rules_directory
+    from torchmigrate.catalogue.store import check_free, load_user_rules, own_rules
 
     try:
         loaded = load_user_rules([directory])
-        if not Path(os.path.realpath(directory)).is_relative_to(rules_directory()):
-            check_free(own_rules()[0], (item.rule for item in loaded))
+        known = own_rules()[0]
+        ours = {(rule.code, rule.name) for rule in known}  # in a clone of torchmigrate
+        check_free(known, (item.rule for item in loaded if (item.rule.code, item.rule.name) not in ours))
     except CatalogueError as error:
         for line in str(error).splitlines():
             console.error(line)
