@@ -1,4 +1,4 @@
-"""What a codemod of an installed package uses; nothing else is stable for it.
+"""The stable interface of torchmigrate for codemods in installed packages.
 
 The package names a module by an entry point of the group `torchmigrate.codemods`, and a rule names that entry
 point: `codemod: acme.amp_step`. The module has one function, as the built-in codemods have:

@@ -1,6 +1,6 @@
-"""What installed packages bring by entry points: rule files (`torchmigrate.rules`) and codemods.
+"""Rule files and codemods of installed packages, found by their entry points.
 
-A configuration can only name them; a person has installed them. They are looked up when one is named.
+A configuration can only name them. No metadata of packages is read before a rule or a configuration does.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ RULES = "torchmigrate.rules"
 
 @contextmanager
 def _without_current_directory() -> Iterator[None]:
-    """A block in which nothing is found in the current directory, which may be a project.
+    """Find no module in the current directory, which `python -m torchmigrate` searches first.
 
-    `python -m torchmigrate` puts it in front of all others.
+    It may be a project.
     """
     before = sys.path[:]
     if before[:1] in ([""], [os.getcwd()]):  # noqa: PTH109 (as Python has it)
@@ -73,7 +73,7 @@ def rule_directory(name: str) -> Path:
 
 
 def fingerprint(codemods: Iterable[str]) -> str:
-    """What the code of installed codemods is: changes whenever a result of them may."""
+    """A text that changes when the code of one of these codemods changes."""
     return "".join(line for name in sorted(codemods) for line in _files(entry_points(CODEMODS).get(name)))
 
 

@@ -164,7 +164,7 @@ class Settings(Struct, frozen=True):
         return frozenset(name.partition(".")[0] for name in self.own_names)
 
     def mentions_own(self, text: str) -> bool:
-        """Whether one of `own_names` may occur in a text: a module may pass it on under its last part."""
+        """Whether a text may use one of `own_names`: only the last part counts, since modules re-export."""
         return any(name.rpartition(".")[2] in text for name in self.own_names)
 
     def selects(self, code: str) -> bool:

@@ -175,9 +175,9 @@ class ProjectIndex:
         return by_local(said)
 
     def own(self, path: Path, tree: ast.Module, names: frozenset[str]) -> dict[str, Value]:
-        """The names of the user's rules that a file imports from modules of the project, by local name.
+        """The names of the user's rules that a file imports, by local name.
 
-        Those that are imported by a relative import, or from a module that only passes them on.
+        Covers relative imports and re-exports by modules of the project.
         """
         real, found = self._real(path), defaultdict[str, set[str | None]](set)
         for local, name in imported_from(tree, real.parent.parts, names):

@@ -501,9 +501,9 @@ class Project:
         return next(filter(None, found), ())
 
     def own(self, name: Name, other: Path, names: frozenset[str]) -> str | None:
-        """The one of some dotted names, or the module around it, that an imported name is.
+        """Resolve an imported name to one of `names`, or to a module that holds one, through re-exports.
 
-        Followed through modules that pass it on; None: it is something else, or may be.
+        Returns None if it is, or may be, something else.
         """
         for _ in range(STEPS):
             for own in sorted(names):
@@ -613,7 +613,7 @@ def _is_package(directory: Path, name: str) -> bool:
 
 
 def _as_in(name: Name, own: list[str]) -> str | None:
-    """The part of `own` that an imported name is; None: it is not, or in a package of another name."""
+    """The leading part of `own` that an imported name stands for; None if it is another name."""
     parts = (*(name.base or ()), *name.parts)
     for size in range(1, len(own) + 1):
         if list(parts[-size:]) == own[:size]:

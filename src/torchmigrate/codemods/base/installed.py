@@ -1,4 +1,4 @@
-"""Codemods of installed packages: the same as the built-in ones, but nothing they return is believed."""
+"""Codemods of installed packages, in the shape of the built-in ones; what they return is checked."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ class Definitions:
         for keyword in node.keywords:
             self.expressions.eval(keyword.value)
         info = ClassInfo(node.name, node, tuple(parents))
-        info.derive(state.roots & LIBRARY_ROOTS)  # a base of the user's says nothing of torch's
+        info.derive(state.roots & LIBRARY_ROOTS)  # not of packages that only the user's rules know
         state.classes[node] = info
         outer = state.frame
         scope = Scope("class", node, outer.scope)
