@@ -117,7 +117,7 @@ class _Checks:
     def _problems(self, result: FileResult) -> Iterator[tuple[str, str]]:
         for problem in result.problems:
             if problem.reason == ENDLESS.format(self.rule.code):
-                yield "again", "the rule finds the code that its fix writes, and fixes it again and again"
+                yield "again", "the rule finds the code that its fix writes, so that fixing does not end"
             else:
                 yield "parse", problem.reason
 

@@ -286,9 +286,9 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
         modules = _codemods(_CODEMODS)
         if rule.codemod not in modules and rule.codemod not in (brought := entry_points(CODEMODS)):
             hint = did_you_mean(rule.codemod, (*modules, *brought))
-            there = f"installed packages bring {listed(sorted(brought), last='and')}"
-            what = f"no codemod `{rule.codemod}`{hint}; {there} (entry points `{CODEMODS}`)"
-            words.problem((*path, "codemod"), what)
+            hint = hint or f", and no installed package has it (entry points `{CODEMODS}`)"
+            there = listed(sorted((*modules, *brought)), last="and")
+            words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {there}")
 
 
 @functools.cache

@@ -55,7 +55,7 @@ def load(codemod: str) -> Any:
 
 
 def rule_directory(name: str) -> Path:
-    """The directory with the rule files of an installed package, of which nothing runs.
+    """The directory with the rule files of an installed package; no code of the package runs.
 
     Raises:
         CatalogueError: no package brings rules under this name.
