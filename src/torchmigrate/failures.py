@@ -24,21 +24,26 @@ class Failures:
         self.path = path
         self.problems: list[Problem] = []
 
-    def caught(self, code: str, lost: str, offset: int | None = None) -> AbstractContextManager[None]:
+    def caught(
+        self, code: str, lost: str, offset: int | None = None, by: str | None = None
+    ) -> AbstractContextManager[None]:
         """A block in which any exception of a rule becomes a problem.
 
         Args:
             code: of the rule, or of several.
             lost: what there is not when the block fails: "the fix".
             offset: of the place; None: the whole file.
+            by: what fails, if that is not ours; its message is shown.
         """
-        return _Caught(self, code, lost, offset)
+        return _Caught(self, code, lost, offset, by)
 
     def left_out(self, finding: Finding, why: str) -> None:
         """Name a fix that is not applied."""
         self._add(finding.code, f"the fix was skipped, because {why}", finding.start)
 
-    def failed(self, code: str, lost: str, error: Exception, offset: int | None) -> None:
+    def failed(
+        self, code: str, lost: str, error: Exception, offset: int | None, by: str | None = None
+    ) -> None:
         """Name what an exception has cost."""
         if isinstance(error, RecursionError):
             self._add(code, f"{lost} was skipped, because the code is nested too deeply", offset)
@@ -47,21 +52,22 @@ class Failures:
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         where = f" in {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
-        self._add(
-            code, (f"{lost} was skipped, because the rule failed ({type(error).__name__}{where})"), offset
-        )
+        said = f": {' '.join(str(error).split())[:200]}" if by is not None and str(error) else ""
+        what = f"{lost} was skipped, because {by or 'the rule'} failed ({type(error).__name__}{said}{where})"
+        self._add(code, what, offset, "" if by is not None else f" {REPORT}")
 
-    def _add(self, code: str, what: str, offset: int | None) -> None:
+    def _add(self, code: str, what: str, offset: int | None, end: str = f" {REPORT}") -> None:
         line = None if offset is None else self.source.position(offset)[0]
-        problem = Problem(self.path, f"{code}: {what} {REPORT}", line)
+        problem = Problem(self.path, f"{code}: {what}{end}", line)
         if problem not in self.problems:
             self.problems.append(problem)
 
 
 class _Caught(AbstractContextManager[None]):
-    __slots__ = ("code", "failures", "lost", "offset")
+    __slots__ = ("by", "code", "failures", "lost", "offset")
 
-    def __init__(self, failures: Failures, code: str, lost: str, offset: int | None) -> None:
+    def __init__(self, failures: Failures, code: str, lost: str, offset: int | None, by: str | None) -> None:
+        self.by = by
         self.failures = failures
         self.code = code
         self.lost = lost
@@ -78,5 +84,5 @@ class _Caught(AbstractContextManager[None]):
 
         if (interrupt := interrupt_in(error)) is not None:
             raise interrupt
-        self.failures.failed(self.code, self.lost, error, self.offset)
+        self.failures.failed(self.code, self.lost, error, self.offset, self.by)
         return True

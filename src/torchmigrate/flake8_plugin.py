@@ -144,7 +144,8 @@ class Checker:
             return
         text = "".join(self.lines)
         # A comment that hides nothing is found in any file.
-        if mentions_library(text) or _PREFIX in text or "noqa" in text.lower():
+        some = mentions_library(text) or _PREFIX in text or "noqa" in text.lower()
+        if some or _session(self.given).mentions_own(self.path, text):
             if not self.given.noqa:
                 text = _without_noqa(self.lines)
             for row, column, said in _session(self.given).check(self.path, text, self.tree):
@@ -177,6 +178,15 @@ class _Session:
         self.console = Console("never", quiet=True)
         self.engines: list[Engine] = []
         self.baselines: Baselines | None = None
+
+    def mentions_own(self, path: Path, text: str) -> bool:
+        """Whether a text may hold something for the user's own rules."""
+        from torchmigrate.config.settings import ConfigError
+
+        try:
+            return self.configurations.settings_in(path.parent).mentions_own(text)
+        except ConfigError:
+            return True  # `check` reports it
 
     def check(self, path: Path, text: str, tree: ast.AST) -> Iterator[tuple[int, int, str]]:
         """Row, column (0-based) and message of everything in the text of a file, in order of place."""

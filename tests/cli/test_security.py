@@ -45,7 +45,7 @@ ROWS: dict[str, tuple[list[str], set[str], str]] = {
     "rule": (["rule TM110"], set(), ""),
     "rules": (["rules"], set(), ""),
     "suppress": (["suppress ."], set(), r"old\.py"),
-    "test-rules": (["test-rules rules"], set(), ""),
+    "test-rules": (["test-rules rules", "test-rules --new new"], set(), r"new/rules\.yaml"),
     "version": (["version"], set(), ""),
     "upgrade --dry-run": (["upgrade . --to 2.13 --dry-run"], {"git"}, ""),
 }
@@ -66,7 +66,7 @@ TESTS = {
     "rules": ("cli/test_hostile_git.py",),
     "server": ("cli/test_hostile_git.py", "server/test_process.py"),
     "suppress": ("cli/test_hostile_git.py", "cli/test_suppress.py"),
-    "test-rules": ("cli/test_hostile_git.py", "authoring"),
+    "test-rules": ("cli/test_hostile_git.py", "cli/test_own_rules.py", "authoring"),
     "upgrade": ("upgrade/test_upgrade.py",),
     "version": ("cli/test_ruff_habits.py",),
     "upgrade --dry-run": ("cli/test_hostile_git.py", "upgrade/test_upgrade.py"),

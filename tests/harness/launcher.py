@@ -90,6 +90,7 @@ while listener in select.select([listener, 0], [], [])[0]:  # else the tests are
         os.chdir(where)
         os.environ.clear()
         os.environ.update(variables)
+        sys.path.extend(filter(None, [variables.get("TEST_SITE")]))  # packages that a test has installed
         sys.argv = [sys.argv[2].partition(" ")[0], *arguments]
         signal.alarm(int(timeout))
         try:

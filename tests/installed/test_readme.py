@@ -30,6 +30,7 @@ CLONE = "/home/me/torchmigrate"  # what the clone is called in the text
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Not for their output: these install things. The last one is what .ci/run executes.
 SETUP, TESTS = "python3 -m venv", "pip install"
+PLUGIN = "pip install ./"  # of the clone, offline, for the commands that follow
 
 
 class Block(NamedTuple):
@@ -60,7 +61,7 @@ class Clone:
 
     def __init__(self, where: Path) -> None:
         self.path = where / "torchmigrate"
-        self.home, programs = where / "home", where / "programs"
+        self.home, self.site, programs = where / "home", where / "site", where / "programs"
         self.home.mkdir()
         programs.mkdir()
         for name in ("torchmigrate", "flake8"):
@@ -70,6 +71,7 @@ class Clone:
         kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         self.environment = {
             **kept,
+            "TEST_SITE": str(self.site),  # of the packages that a page installs
             "PATH": os.pathsep.join((str(programs), os.environ["PATH"])),
             "PYTHONIOENCODING": "utf-8",
             "HOME": str(self.home),
@@ -87,6 +89,7 @@ class Clone:
         """Undo what commands have done to the files."""
         git("reset", "--quiet", "--hard", at=self.path)
         git("clean", "--quiet", "-ffdx", at=self.path)
+        shutil.rmtree(self.site, ignore_errors=True)
 
 
 def git(*arguments: str, at: Path) -> str:
@@ -146,6 +149,13 @@ def executed(text: str, clone: Clone) -> str:
 
 
 def _printed_by_setup(command: str, directory: Path, clone: Clone) -> str:
+    if command.startswith(PLUGIN):
+        path = directory / command.removeprefix(PLUGIN)
+        pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation")
+        subprocess.run(
+            [*pip, "--disable-pip-version-check", "--target", str(clone.site), str(path)], check=True
+        )
+        return ""
     if command.startswith(TESTS):
         return ""
     if command.startswith(SETUP):  # installed for real by another test; what it prints is what this does

@@ -22,8 +22,9 @@ from torchmigrate.catalogue.examples import CLEAN, FIX, Example
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule
 from torchmigrate.catalogue.model import Rule
+from torchmigrate.catalogue.store import own_names
 from torchmigrate.config.settings import Settings
-from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.engine import ENDLESS, Engine
 from torchmigrate.engine.options import EngineOptions
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Applicability, Finding
@@ -74,6 +75,7 @@ class _Checks:
         settings = Settings(
             codes=frozenset([rule.code]),
             known={rule.code: rule.code, rule.name: rule.code},
+            own_names=own_names([rule]),
             target=example.target or NEWEST,
             minimum=example.minimum,
         )
@@ -114,7 +116,10 @@ class _Checks:
 
     def _problems(self, result: FileResult) -> Iterator[tuple[str, str]]:
         for problem in result.problems:
-            yield "parse", problem.reason
+            if problem.reason == ENDLESS.format(self.rule.code):
+                yield "again", "the rule finds the code that its fix writes, so that fixing does not end"
+            else:
+                yield "parse", problem.reason
 
     # ---- what is found -------------------------------------------------------------------------------
 

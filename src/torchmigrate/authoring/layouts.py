@@ -22,6 +22,7 @@ from torchmigrate.authoring.examples import EXAMPLE_PATH, ExampleFailure
 from torchmigrate.catalogue.examples import FIX, Example
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule
+from torchmigrate.catalogue.store import own_names
 from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
 from torchmigrate.engine.results import FileResult
@@ -61,6 +62,7 @@ class _Engines:
         settings = Settings(
             codes=frozenset([rule.code]),
             known={rule.code: rule.code, rule.name: rule.code},
+            own_names=own_names([rule]),
             target=example.target or NEWEST,
             minimum=example.minimum,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.catalogue.cases import Vocabulary, read_case, read_conditions
+from torchmigrate.catalogue.installed import CODEMODS, entry_points
 from torchmigrate.catalogue.model import ALL_ROLES, STATUS, Case, Rule
 from torchmigrate.catalogue.problems import KeyPath, did_you_mean, listed
 from torchmigrate.catalogue.variants import OWN, OWN_OF_CASES, rule_for_symbol
@@ -283,9 +284,10 @@ def _check_names(rule: Rule, path: KeyPath, words: Vocabulary) -> None:
         words.problem((*path, "only_in_patterns"), "`only_in_patterns` needs a case with a `pattern`")
     if rule.codemod is not None:
         modules = _codemods(_CODEMODS)
-        if rule.codemod not in modules:
-            hint = did_you_mean(rule.codemod, modules)
-            there = listed(modules, last="and")
+        if rule.codemod not in modules and rule.codemod not in (brought := entry_points(CODEMODS)):
+            hint = did_you_mean(rule.codemod, (*modules, *brought))
+            hint = hint or f", and no installed package has it (entry points `{CODEMODS}`)"
+            there = listed(sorted((*modules, *brought)), last="and")
             words.problem((*path, "codemod"), f"no codemod `{rule.codemod}`{hint}; there is {there}")
 
 

@@ -12,13 +12,16 @@ from torchmigrate.catalogue.files import directory_files, rule_paths
 from torchmigrate.catalogue.index import Catalogue, Content
 from torchmigrate.catalogue.problems import CatalogueError, RuleProblem
 from torchmigrate.files.paths import exists, is_dir, remembered
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
     from torchmigrate.catalogue.loader import LoadedRule
     from torchmigrate.catalogue.model import Rule
+    from torchmigrate.config.selection import Selectable
 
 COMPILED = Path(__file__).with_name("_compiled.rules")
+PACKAGE = "package:"  # in `rules = [...]`: an installed package, by the name of its entry point
 _PACKAGE = Path(__file__).parent.parent
 _INSTALLED_RULES = _PACKAGE / "rules"  # where the wheel has them
 _CHECKOUT_RULES = _PACKAGE.parent.parent / "rules"
@@ -100,9 +103,14 @@ def user_rule_files(paths: Sequence[Path], within: Path | None = None) -> Collec
     """
     files: dict[Path, Path] = {}  # a file that is reached twice is loaded once
     for path in paths:
+        installed = path.name.startswith(PACKAGE)
+        if installed:
+            from torchmigrate.catalogue.installed import rule_directory
+
+            path = rule_directory(path.name.removeprefix(PACKAGE))
         for file in [path] if exists(path) and not is_dir(path) else directory_files(path):
             real = Path(os.path.realpath(file))
-            if within is not None and not real.is_relative_to(within):
+            if within is not None and not installed and not real.is_relative_to(within):
                 raise CatalogueError([RuleProblem(file, 0, "points outside of the project: not read")])
             files.setdefault(real, file)
     return files.values()
@@ -115,17 +123,35 @@ def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
         CatalogueError: a code or name is used already.
     """
     more = [item.rule for item in rules]
-    taken = {word: head for head in catalogue.heads for word in (head.code, head.name)}
-    problems = []
-    for rule in more:
-        for kind, word in (("code", rule.code), ("name", rule.name)):
-            if word in taken:
-                other = f"{taken[word].code} ({taken[word].name})"
-                text = f"{kind} `{word}` is used already, by torchmigrate's own {other}"
-                problems.append(RuleProblem(Path(rule.path), rule.line, text))
+    check_free([*catalogue.heads, *own_rules()[0]], more)
+    return Catalogue.of([*catalogue.rules, *more])
+
+
+def check_free(known: Iterable[Selectable], rules: Iterable[Rule]) -> None:
+    """Check that no rule of a user has the code or the name of a known one.
+
+    Raises:
+        CatalogueError: a code or name is used already.
+    """
+    taken = {word: each for each in known for word in (each.code, each.name)}
+    problems = [
+        RuleProblem(
+            Path(rule.path),
+            rule.line,
+            f"{kind} `{word}` is used already, by torchmigrate's own {taken[word].code} ({taken[word].name})",
+        )
+        for rule in rules
+        for kind, word in (("code", rule.code), ("name", rule.name))
+        if word in taken
+    ]
     if problems:
         raise CatalogueError(problems)
-    return Catalogue.of([*catalogue.rules, *more])
+
+
+def own_names(rules: Iterable[Rule]) -> frozenset[str]:
+    """The symbols and modules of a user's rules that belong to none of the known libraries."""
+    named = (name for rule in rules if not rule.files for name in (*rule.symbols, *rule.modules))
+    return frozenset(name for name in named if name.partition(".")[0] not in LIBRARY_ROOTS)
 
 
 def examples_of(rule: Rule) -> tuple[Example, ...]:

@@ -252,7 +252,7 @@ KEYS = (
         "`[]`",
         '["lint/torch"]',
         "Directories (or files) with rules of your own. They have to be in the project, unless `--config` "
-        "names this configuration.",
+        "names this configuration. `package:NAME` is an installed package that brings rules.",
     ),
     Key(
         "extend",

@@ -116,6 +116,7 @@ class Settings(Struct, frozen=True):
     packages: those of `versions.requirement_lists.PACKAGES` that the project declares.
     companions: the oldest releases of other libraries that the project allows, as far as it declares them.
     codes: of the selected rules. known: the code of every rule that exists, by code and by name.
+    own_names: the qualified names that rules of the user are about, outside of the known libraries.
     unfixable: codes of rules whose fixes are only shown.
     suppressions: whether comments hide findings.
     per_file_ignores: pattern relative to `root` (`!` in front: files that do not match) -> codes.
@@ -124,6 +125,7 @@ class Settings(Struct, frozen=True):
 
     codes: frozenset[str] = frozenset()
     known: Mapping[str, str] = _NONE
+    own_names: frozenset[str] = frozenset()
     target: str = NEWEST
     minimum: str | None = None
     written_for: str | None = None
@@ -155,6 +157,15 @@ class Settings(Struct, frozen=True):
     def least(self) -> Applicability:
         """The lowest applicability that `--fix` applies."""
         return Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
+
+    @property
+    def own_roots(self) -> frozenset[str]:
+        """The top-level packages of `own_names`."""
+        return frozenset(name.partition(".")[0] for name in self.own_names)
+
+    def mentions_own(self, text: str) -> bool:
+        """Whether a text may use one of `own_names`: only the last part counts, since modules re-export."""
+        return any(name.rpartition(".")[2] in text for name in self.own_names)
 
     def selects(self, code: str) -> bool:
         """Whether a rule is looked for."""

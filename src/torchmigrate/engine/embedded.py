@@ -13,7 +13,6 @@ from torchmigrate.catalogue.codes import NEEDS_NEWER
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Finding, Trouble, because
 from torchmigrate.rewrite.imports.borrowed import own_fix
-from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.document import Document
 from torchmigrate.source.embedded import embedded_in, with_embedded
 from torchmigrate.source.text import Source, SourceError
@@ -23,29 +22,37 @@ if TYPE_CHECKING:
     from torchmigrate.rewrite.context import FileContext
 
     Analyse = Callable[[Source, Path, FileResult], tuple[list[Finding], FileContext | None]]
+    Mentions = Callable[[str], bool]
     CheckText = Callable[[Source, Path], FileResult]
 
 _BORROWED = because("the fix would change an import of the module that the example uses")
 
 
-def examples_in(source: Source, around: Suppressions | None) -> list[tuple[int, Document]]:
+def examples_in(
+    source: Source, around: Suppressions | None, mentions: Mentions
+) -> list[tuple[int, Document]]:
     """The documents in a file that mention a library, each with its number among all of them.
 
-    around: what hides findings in the file, which it does in them, too.
+    around: what hides findings in the file, which it does in them, too. mentions: as `Engine.mentions`.
 
     Raises SourceError if the file cannot be parsed.
     """
-    if source.in_pieces or not mentions_library(source.text):
+    if source.in_pieces or not mentions(source.text):
         return []
     return [
         (number, document if around is None else document.hidden_by(around.hides))
         for number, document in enumerate(embedded_in(source))
-        if mentions_library(document.text)
+        if mentions(document.text)
     ]
 
 
 def found_in_examples(
-    source: Source, path: Path, analyse: Analyse, around: Suppressions | None, result: FileResult
+    source: Source,
+    path: Path,
+    analyse: Analyse,
+    around: Suppressions | None,
+    mentions: Mentions,
+    result: FileResult,
 ) -> dict[int, list[Finding]]:
     """What is found in the examples of a file, by the number of the document.
 
@@ -54,7 +61,7 @@ def found_in_examples(
     Raises SourceError if the file cannot be parsed.
     """
     found: dict[int, list[Finding]] = {}
-    for number, document in examples_in(source, around):
+    for number, document in examples_in(source, around, mentions):
         try:
             findings, file = analyse(document, path, result)
         except SourceError:  # too large, or blocks that do not fit together
@@ -67,7 +74,12 @@ def found_in_examples(
 
 
 def with_fixed_examples(
-    source: Source, path: Path, check_text: CheckText, around: Suppressions | None, result: FileResult
+    source: Source,
+    path: Path,
+    check_text: CheckText,
+    around: Suppressions | None,
+    mentions: Mentions,
+    result: FileResult,
 ) -> Source:
     """The file with the fixes of its examples, which are counted in `result`.
 
@@ -75,7 +87,7 @@ def with_fixed_examples(
     """
     changed: list[Document] = []
     fixed: Counter[str] = Counter()
-    for _, document in examples_in(source, around):
+    for _, document in examples_in(source, around, mentions):
         one = check_text(document, path)
         result.add(problem for problem in one.problems if problem.kind is Trouble.OTHER)
         if isinstance(one.new, Document):

@@ -250,7 +250,9 @@ class Engine:
 
         first = FileResult(path)
         try:
-            after = with_fixed_examples(source, path, self.check_text, self.hiding(source), first)
+            after = with_fixed_examples(
+                source, path, self.check_text, self.hiding(source), self.mentions, first
+            )
         except SourceError:
             after = source  # which is reported below
         if after is not source and self.options.focus is not None:
@@ -339,7 +341,7 @@ class Engine:
         self._more = False
         file: FileContext | None = None
         suppressions = self._hiding(source)
-        if mentions_library(source.text):
+        if self.mentions(source.text):
             if len(source.text) > PARSED:
                 raise SourceError(too_large(PARSED, "not checked").reason)
             if self.screen(source.text):
@@ -370,7 +372,9 @@ class Engine:
         elif self.settings.embedded and not source.in_pieces:
             from torchmigrate.engine.embedded import found_in_examples
 
-            result.examples = found_in_examples(source, path, self.analyse, suppressions, result)
+            result.examples = found_in_examples(
+                source, path, self.analyse, suppressions, self.mentions, result
+            )
         ignored = self.settings.ignored_in(path)
         found = [item for item in found if item.code not in ignored]
         known = self.settings.known
@@ -437,12 +441,16 @@ class Engine:
         own = next((rule for rule in RULES if rule.code == code), None)
         return own or self.catalogue.find(code)
 
+    def mentions(self, text: str) -> bool:
+        """Whether a text mentions a library, or something that rules of the user are about."""
+        return mentions_library(text) or self.settings.mentions_own(text)
+
     def screen(self, text: str) -> bool:
         """Whether a text that mentions a library may hold anything for the rules.
 
         Cheap, and never wrong the other way.
         """
-        if self.has_api_rules:
+        if self.has_api_rules or self.settings.mentions_own(text):
             return True
         return self.catalogue.screen(text) or any(passes(pattern)(text) for pattern in self.prefilters)
 

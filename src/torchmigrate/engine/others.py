@@ -86,7 +86,9 @@ def _found(source: OtherSource, path: Path, engine: Engine, result: FileResult) 
     if engine.settings.embedded and source.kind == MARKDOWN:
         from torchmigrate.engine.embedded import found_in_examples
 
-        result.examples = found_in_examples(source, path, engine.analyse, suppressions, result)
+        result.examples = found_in_examples(
+            source, path, engine.analyse, suppressions, engine.mentions, result
+        )
         enabled = engine.enabled | enabled
     if suppressions is not None:
         found = suppressions.filter(found, enabled - ignored, engine.settings.known)

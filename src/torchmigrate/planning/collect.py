@@ -30,7 +30,6 @@ from torchmigrate.report.warned import is_of_change
 from torchmigrate.run.configurations import Configurations, Scope, guesses
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.needs import newest_required
-from torchmigrate.semantics.libraries import mentions_library
 from torchmigrate.source.other import CPP, OtherSource
 from torchmigrate.source.text import Source, SourceError
 
@@ -103,13 +102,13 @@ class Search:
         if source is None:
             return looked
         is_code = not isinstance(source, OtherSource) or source.kind == CPP
-        looked.concerned = is_code and mentions_library(source.text)
+        looked.concerned = is_code and engine.mentions(source.text)
         looked.places = self._places_in(source, looked, engine)
         if engine.settings.embedded:
             from torchmigrate.engine.embedded import examples_in
 
             try:
-                examples = examples_in(source, engine.hiding(source))
+                examples = examples_in(source, engine.hiding(source), engine.mentions)
             except SourceError:  # which is reported for the file
                 examples = []
             for _, document in examples:

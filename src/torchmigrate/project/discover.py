@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from torchmigrate.config.settings import CONFIG_NAMES, Settings
+from torchmigrate.config.settings import CONFIG_NAMES, ConfigError, Settings
 from torchmigrate.files.paths import entries, exists, is_dir, is_file, project_of, repository_of
 from torchmigrate.files.reading import UnreadableError, explain_os_error, is_below, read
 from torchmigrate.findings import Problem, Trouble
@@ -358,7 +358,10 @@ class _Walker:
             root = exclusion.root
             if not real.startswith(_slash(root)) or ".git" in entries(Path(root)):
                 return False
-            around = self.exclusion_in(os.path.dirname(root))  # noqa: PTH120
+            try:
+                around = self.exclusion_in(os.path.dirname(root))  # noqa: PTH120
+            except ConfigError:
+                return False  # it holds for no file: `--select` may name rules that only those below have
             if not root.startswith(_slash(around.root)) or root == around.root:
                 return False
             real, path, is_directory, exclusion = root, Path(root), True, around

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,8 +20,8 @@ from torchmigrate.project.module_values import (
 )
 from torchmigrate.project.one_project import STEPS, Project
 from torchmigrate.project.questions import NO_ANSWER, Questions
-from torchmigrate.project.tested import imported_name, is_promising, tested_names
-from torchmigrate.semantics.model import SemanticModel, Value
+from torchmigrate.project.tested import imported_from, imported_name, is_promising, tested_names
+from torchmigrate.semantics.model import QualifiedName, SemanticModel, Value
 
 WORTH_SHARING = 200  # files of a project in a run
 T = TypeVar("T")
@@ -174,6 +174,22 @@ class ProjectIndex:
         self._recorded("said", path, NO_ANSWER if said else False, *tested.values())
         return by_local(said)
 
+    def own(self, path: Path, tree: ast.Module, names: frozenset[str]) -> dict[str, Value]:
+        """The names of the user's rules that a file imports, by local name.
+
+        Covers relative imports and re-exports by modules of the project.
+        """
+        real, found = self._real(path), defaultdict[str, set[str | None]](set)
+        for local, name in imported_from(tree, real.parent.parts, names):
+            meant = self._project(path).own(name, real, names)
+            found[local].add(self._recorded("own", path, meant, name, names))
+        return {
+            local: (QualifiedName(meant),)
+            for local, several in found.items()
+            for meant in several
+            if meant is not None and len(several) == 1
+        }
+
     def ask_again(self, path: Path, question: str, arguments: list[Any]) -> object:
         """The current answer to a query that `questions` recorded with these arguments.
 
@@ -201,6 +217,8 @@ class ProjectIndex:
                 return project.is_plain(_name(base, parts), real)
             case "qualified", [[base, parts]]:
                 return project.qualified(_name(base, parts), real)
+            case "own", [[base, parts], list(names)]:
+                return project.own(_name(base, parts), real, frozenset(map(str, names)))
             case "said", _:
                 asked = [(_name(*name), frozenset(attributes)) for name, attributes in arguments]
                 return any(project.said(name, real, STEPS, attributes) for name, attributes in asked)

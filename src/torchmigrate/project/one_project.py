@@ -500,6 +500,23 @@ class Project:
         found = (self.said(source, module, steps - 1, attributes) for source in named or stars)
         return next(filter(None, found), ())
 
+    def own(self, name: Name, other: Path, names: frozenset[str]) -> str | None:
+        """Resolve an imported name to one of `names`, or to a module that holds one, through re-exports.
+
+        Returns None if it is, or may be, something else.
+        """
+        for _ in range(STEPS):
+            for own in sorted(names):
+                if (dotted := _as_in(name, own.split("."))) is not None:
+                    return dotted
+            module = None if self.too_big else self._only(replace(name, parts=name.parts[:-1]), other)
+            found = self._mentions_of(module) if module is not None else None
+            bound = found.bound(name.parts[-1]) if found is not None else ()
+            if module is None or len(bound) != 1 or _defines(self.contents[module], name.parts[-1]):
+                return None
+            (name,), other = bound, module
+        return None
+
     def _only(self, name: Name, other: Path) -> Path | None:
         """The only file that a name of a module may mean; None: there is none, or more."""
         last = (*(name.base or ()), *name.parts)[-1:]
@@ -593,6 +610,23 @@ def module_parts(path: Path) -> tuple[str, ...]:
 
 def _is_package(directory: Path, name: str) -> bool:
     return name in entries(directory) and exists(directory / name / "__init__.py")
+
+
+def _as_in(name: Name, own: list[str]) -> str | None:
+    """The leading part of `own` that an imported name stands for; None if it is another name."""
+    parts = (*(name.base or ()), *name.parts)
+    for size in range(1, len(own) + 1):
+        if list(parts[-size:]) == own[:size]:
+            above = parts[:-size]
+            if not above if name.base is None else not exists(Path(*above, "__init__.py")):
+                return ".".join(own[:size])
+    return None
+
+
+def _defines(data: bytes, name: str) -> bool:
+    """Whether a module may bind a name otherwise than by an import."""
+    defined = rb"^[ \t]*(?:(?:async )?def |class )?%s[ \t]*[=(:]" % re.escape(os.fsencode(name))
+    return re.search(defined, data, re.MULTILINE) is not None
 
 
 def _mentions(path: Path, data: bytes | None) -> Mentions | None:

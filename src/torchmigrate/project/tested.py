@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from torchmigrate.semantics.guards.spellings import compares_versions
 from torchmigrate.semantics.guards.tests import may_mark
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
-from torchmigrate.source.trees import last_name
+from torchmigrate.source.trees import last_name, walk
 
 # A name that seems to say which release there is: `TORCH_GE_1_8`, `is_torch_version`, `skip_if_torch_lt`.
 _PROMISES = pattern(
@@ -68,6 +68,24 @@ def tested_names(names: SemanticModel, path: Path) -> dict[str, Tested]:
         if whole is not None:
             found[local] = Tested(whole, frozenset(directly))
     return found
+
+
+def imported_from(
+    tree: ast.Module, directory: tuple[str, ...], names: Collection[str]
+) -> Iterator[tuple[str, Name]]:
+    """What `from` imports bind under a part of some dotted names: the local name, and what it means.
+
+    directory: that the file is in, as parts of an absolute path.
+    """
+    parts = {part for name in names for part in name.split(".")}
+    for node in walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        base = directory[: len(directory) - node.level + 1] if node.level else None
+        module = tuple(node.module.split(".")) if node.module else ()
+        for alias in node.names:
+            if alias.name in parts:
+                yield alias.asname or alias.name, Name(base, (*module, alias.name))
 
 
 def imported_name(names: SemanticModel, node: ast.expr, path: Path) -> Name | None:

@@ -93,8 +93,11 @@ class FileContext:
         """
         if self._like is not None:
             return self._like.names
-        roots = LIBRARY_ROOTS - own_packages(self.path)
-        return resolve(self.tree, self.source, roots=roots, given=self.given, seen=self._seen)
+        roots, given = LIBRARY_ROOTS - own_packages(self.path), self.given
+        if self.settings.own_names:
+            roots |= self.settings.own_roots
+            given = {**self.project.own(self.path, self.tree, self.settings.own_names), **(given or {})}
+        return resolve(self.tree, self.source, roots=roots, given=given, seen=self._seen)
 
     def values_from_imports(self, *, promising: bool = False) -> dict[str, Value]:
         """What other files say of the names in the tests of this one, of versions and of what there is.

@@ -176,10 +176,16 @@ class Configurations:
         every = (*layers, *self.inline, self.command_line)
         own = digest_of_rules(every)  # before they are read: what changes meanwhile is seen later
         catalogue, known = load_rules(every) if own else self._own
+        plugins = {head.codemod for head in catalogue.heads if head.codemod} if own else set()
+        if plugins and (plugins := plugins.difference(head.codemod for head in self._own[0].heads)):
+            from torchmigrate.catalogue.installed import fingerprint
+
+            own += fingerprint(plugins)
         rules = _with_guesses(known, catalogue) if self.guessing else known
         settings = combine(every, rules, root=root, fix=self.fix)
         settings = replace(
             settings,
+            own_names=names_of(catalogue, known[len(self._own[1]) :]) if own else frozenset(),
             detect=self.detect,
             evidence=settings.evidence and not self.isolated,
             keeps_line_length=not self.isolated,
@@ -220,6 +226,13 @@ def digest_of_rules(layers: Sequence[Layer]) -> str:
                 state.update(os.fsencode(path) + b"\0")
                 state.update(digest_of(read(path)))
     return state.hexdigest()
+
+
+def names_of(catalogue: Catalogue, rules: Sequence[Selectable]) -> frozenset[str]:
+    """The names outside of the known libraries that some rules of the user are about."""
+    from torchmigrate.catalogue.store import own_names
+
+    return own_names(filter(None, (catalogue.find(rule.code) for rule in rules)))
 
 
 def load_rules(layers: Sequence[Layer] = ()) -> tuple[Catalogue, Sequence[Selectable]]:

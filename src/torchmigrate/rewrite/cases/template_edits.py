@@ -122,7 +122,11 @@ def _new_argument(
         parts[int(number)].content.slot for number in MARK.findall(cst.Module([]).code_for_node(item.value))
     }
     origin = found.pop() if len(found) == 1 else None
-    return NewArgument(origin, keyword, star, text_of(item.value, parts, spell))
+    text = text_of(item.value, parts, spell)
+    if isinstance(item.value, cst.GeneratorExp) and not item.value.lpar and layout.slots[-1:]:
+        # `sum(x for x in y,)` does not parse.
+        text = f"({text})" if layout.slots[-1].comma is not None else text
+    return NewArgument(origin, keyword, star, text)
 
 
 def core_edits(core: Core, layout: CallLayout, end: int) -> tuple[list[Edit], bool]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.formulas import Formula
 from torchmigrate.semantics.guards.tests import mark_of
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import (
     ANNOTATION,
     ASSIGNMENT,
@@ -242,7 +243,7 @@ class Definitions:
         for keyword in node.keywords:
             self.expressions.eval(keyword.value)
         info = ClassInfo(node.name, node, tuple(parents))
-        info.derive(state.roots)
+        info.derive(state.roots & LIBRARY_ROOTS)  # not of packages that only the user's rules know
         state.classes[node] = info
         outer = state.frame
         scope = Scope("class", node, outer.scope)

@@ -56,6 +56,9 @@ class Imports:
         sure = not target.startswith(".")
         value = state.given.get(name) or ((QualifiedName(target),) if sure else UNKNOWN)
         binding = self.bindings.bind(name, value, kind, alias)
+        only = value[0] if len(value) == 1 and root not in state.roots else None
+        if isinstance(only, QualifiedName) and only.name.partition(".")[0] in state.roots:
+            target = only.name  # a relative import, or a re-export
         binding.target, binding.module = target, module
         state.imports.append(binding)
         if alias.asname is not None and alias.asname == alias.name:
