@@ -112,12 +112,22 @@ def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
     """The catalogue, followed by a user's rules.
 
     Raises:
-        CatalogueError: a code or name is used already.
+        CatalogueError: a code or name is used already, or a group is a code, a prefix or a name.
     """
+    from torchmigrate.catalogue.builtin import RULES
+    from torchmigrate.catalogue.loader import confused
+
     more = [item.rule for item in rules]
-    taken = {word: head for head in catalogue.heads for word in (head.code, head.name)}
+    others = [*catalogue.heads, *RULES]
+    taken = {word: head for head in others for word in (head.code, head.name)}
+    grouped = {head.group for head in others}
     problems = []
     for rule in more:
+        if rule.group and (why := confused(rule.group, others)):
+            problems.append(RuleProblem(Path(rule.path), rule.line, f"group `{rule.group}` {why}"))
+        if rule.name in grouped:
+            text = f"name `{rule.name}` is the name of a group of rules"
+            problems.append(RuleProblem(Path(rule.path), rule.line, text))
         for kind, word in (("code", rule.code), ("name", rule.name)):
             if word in taken:
                 other = f"{taken[word].code} ({taken[word].name})"

@@ -38,8 +38,14 @@ def about(rule: Rule) -> list[str]:
     """The releases that a rule is about, and whether it is looked for: a line each."""
     return [
         *([f"{rule.library}: {versions(rule)}"] if versions(rule) else []),
-        *(["Off unless selected."] if rule.opt_in else []),
+        *([status_of(rule)] if rule.opt_in or rule.group else []),
     ]
+
+
+def status_of(rule: Rule) -> str:
+    """Whether a rule is looked for, and by which group it can be selected."""
+    parts = ["Off unless selected."] if rule.opt_in else []
+    return " ".join([*parts, f"Group: `{rule.group}`."] if rule.group else parts)
 
 
 def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -> list[Section]:
