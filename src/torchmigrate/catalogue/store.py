@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
     from torchmigrate.catalogue.loader import LoadedRule
     from torchmigrate.catalogue.model import Rule
+    from torchmigrate.config.selection import Selectable
 
 COMPILED = Path(__file__).with_name("_compiled.rules")
 _PACKAGE = Path(__file__).parent.parent
@@ -118,7 +119,7 @@ def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
     from torchmigrate.catalogue.loader import confused
 
     more = [item.rule for item in rules]
-    others = [*catalogue.heads, *RULES]
+    others: list[Selectable] = [*catalogue.heads, *RULES]
     taken = {word: head for head in others for word in (head.code, head.name)}
     grouped = {head.group for head in others}
     problems = []

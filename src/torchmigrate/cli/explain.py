@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -25,6 +26,7 @@ from torchmigrate.cli.options import (
 from torchmigrate.cli.rules import marked, rule_object, rules_table
 from torchmigrate.cli.session import Session, examples
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
+from torchmigrate.patterns import pattern
 from torchmigrate.printing import printable
 from torchmigrate.report.explanation import (
     MOST_SYMBOLS,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule
 
 _WIDTH = 100
+_BREAKS = pattern(r"(?<=[.(\[,])|(?<=_)(?=[^`]{20})")
+_TABLE = 78  # columns of a table, with its margin 80
 
 
 @click.command(cls=Command, short_help="Explain a rule.")
@@ -136,6 +140,8 @@ def explanation(
             [
                 *([_wrap(section.prose)] if section.prose else []),
                 *section.names,
+                *_columns(section.table, style),
+                *([""] if section.table and section.lines else []),
                 *(_wrap(printable(line), 2) for line in section.lines),
                 *([section.code] if section.code else []),
             ]
@@ -144,6 +150,40 @@ def explanation(
     if has_page(rule):
         parts.append(f"Documentation: {page_of(rule.code)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _columns(rows: Sequence[tuple[str, ...]], style: Style) -> list[str]:
+    """The lines of a table, as wide as a page; the first row has the heads."""
+    if not rows:
+        return []
+    natural = [max(len(row[column]) for row in rows) for column in range(3)]
+    room = _TABLE - natural[2] - 4
+    first = min(natural[0], max(room // 2, room - natural[1]))  # what the second does not need
+    sizes = (first, min(natural[1], room - first))
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [_folded(cell, size) for cell, size in zip(row, sizes, strict=False)]
+        cells.append([row[2]])
+        for parts in itertools.zip_longest(*cells, fillvalue=""):
+            line = "  ".join(f"{part:{size}}" for part, size in zip(parts, (*sizes, 0), strict=True)).rstrip()
+            lines.append(style.bold(line) if number == 0 else line)
+        if number and number + 1 < len(rows) and any(len(cell) > 1 for cell in cells):
+            lines.append("")
+    return lines
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """The lines of a cell. Code that is too long for one is broken after a dot, a bracket or a comma."""
+    lines = [""]
+    for word in text.split():
+        parts = _BREAKS.split(word) if len(word) > width else [word]
+        for number, part in enumerate(filter(None, parts)):
+            space = " " if lines[-1] and not number else ""
+            if len(lines[-1] + space + part) > width and lines[-1]:
+                lines.append(part)
+            else:
+                lines[-1] += space + part
+    return lines
 
 
 def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:

@@ -27,10 +27,13 @@ from torchmigrate.cli.options import (
 from torchmigrate.cli.session import Session
 from torchmigrate.config.selection import SelectorError, union
 from torchmigrate.printing import printable
+from torchmigrate.report.cases import ways
 from torchmigrate.report.explanation import (
     STATUS,
+    first_release,
     fix_level,
     fix_level_in,
+    releases,
     severity_in,
     versions,
 )
@@ -120,7 +123,7 @@ def rules_table(
         (
             rule.code,
             rule.name,
-            f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library,
+            releases(rule),
             *([] if span is None else [severity_in(rule, span) or ""]),
             fix_level(rule) if span is None else fix_level_in(rule, span),
             generic(rule, rule.summary) + marked(rule),
@@ -196,11 +199,22 @@ def rule_object(rule: Rule, span: VersionRange | None = None) -> dict[str, Any]:
         "summary": generic(rule, rule.summary),
         "why": rule.why,
         "library": rule.library,
-        **{status: getattr(rule, status) for status in STATUS},
+        **{status: first_release(rule, status) for status in STATUS},
         "symbols": list(rule.symbols),
         "modules": list(rule.modules),
         **({} if span is None else {"severity": severity_in(rule, span)}),
         "fix": fix_level(rule) if span is None else fix_level_in(rule, span),
+        "cases": [
+            {
+                "condition": way.condition or None,
+                "result": way.result or None,
+                "applicability": way.safe,
+                "requires": case.requires,
+                "safe_from": case.safe_from,
+                "reason": case.reason,
+            }
+            for case, way in zip(rule.cases, ways(rule), strict=True)
+        ],
         "opt_in": rule.opt_in,
         "group": rule.group,
         "advice": None if rule.advice is None else generic(rule, rule.advice),

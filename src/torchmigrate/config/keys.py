@@ -79,8 +79,8 @@ KEYS = (
         "list of rules",
         "all rules that are not off by default",
         '["TM1", "TM6"]',
-        "The rules to look for: codes, prefixes of codes, names, groups, or `ALL`. The more specific selector "
-        "wins.",
+        "The rules to look for: codes, prefixes of codes, names, groups, or `ALL`. The more specific "
+        "selector wins.",
         "--select",
     ),
     Key(
