@@ -7,6 +7,7 @@ from html import escape
 
 from docs_site.markdown import cell, code, fenced, prose, table
 from torchmigrate.catalogue.builtin import RULES
+from torchmigrate.catalogue.groups import groups
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import default_catalogue
 from torchmigrate.cli.session import examples
@@ -96,6 +97,20 @@ def index() -> str:
         parts.append(f"## {prefix}: {topic} {{: .rule-topic }}")
         parts.append(table(("code", "name", "releases", "fix", "summary"), rows))
     return "\n\n".join(parts) + "\n"
+
+
+def groups_table() -> str:
+    """How many rules are on, and the groups of those that are not."""
+    rules = all_rules()
+    rows = []
+    for group in groups(rules):
+        codes = ", ".join(f"`{rule.code}`" for rule in group.rules)
+        rows.append((f'<a id="{group.name}"></a>`{group.name}`', cell(group.purpose or ""), codes))
+    on = sum(not rule.opt_in for rule in rules)
+    return (
+        f"Of {len(rules)} rules, {on} are on by default. The others are in {len(rows)} groups:\n\n"
+        + table(("group", "what it is for", "rules"), rows)
+    )
 
 
 def _row(rule: Rule) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ def read_rule(raw: dict[str, Any], number: int, file: YamlFile, shown_path: str)
         advice=raw["advice"].strip() if "advice" in raw else None,
         replaced_by=tuple(raw.get("replaced_by", ())),
         codemod=raw.get("codemod"),
+        shown=_texts(raw.get("shown", {})),
         prefilter=raw.get("prefilter"),
         opt_in=raw.get("opt_in", False),
         group=raw.get("group"),

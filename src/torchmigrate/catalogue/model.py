@@ -131,6 +131,7 @@ class Rule(Struct, frozen=True):
     advice: str | None = None  # what to do by hand where no case fits
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
     codemod: str | None = None  # FOLDER.MODULE in torchmigrate.codemods
+    shown: Mapping[str, str] = _NONE  # what the variables of the texts are in an explanation
     prefilter: str | None = None  # what is in the text of every file in which that finds something
     opt_in: bool = False  # off unless selected (adoption)
     group: str | None = None  # a name that selects the rule together with others

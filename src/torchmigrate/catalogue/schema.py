@@ -257,6 +257,7 @@ RULE: Schema = _record(
         "cases": {"type": "array", "items": CASE, "minItems": 1, "allowed": "a list of cases"},
         "advice": _TEXT,
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),
+        "shown": _mapping(_IDENTIFIER, _LINE, "a mapping of variables of the summary to text"),
         "codemod": _string("a codemod as FOLDER.MODULE", r"\A[a-z_]+\.[a-z0-9_]+\Z"),
         "prefilter": _string("a regular expression", r"\A.+\Z"),
         "until": _VERSION,
@@ -322,7 +323,7 @@ OTHER_RULE: Schema = _record(
         "variables": _PATTERNS,
         "tokens": _PATTERNS,
         "finder": _string("a module of texts/finders", r"\A[a-z_]+\Z"),
-        "shown": _mapping(_IDENTIFIER, _LINE, "a mapping of variables of the summary to text"),
+        "shown": RULE["properties"]["shown"],
         **{key: RULE["properties"][key] for key in ("advice", "opt_in", "group", "references")},
         "once": {"const": "file", "allowed": "`file`"},
         "examples": {

@@ -95,7 +95,7 @@ def table(rule: Rule) -> tuple[list[tuple[str, str, str]], list[str]]:
 
 def merged(found: Sequence[Way]) -> list[Way]:
     """Ways without those that differ from another only in when they fit."""
-    rows = []
+    rows: list[Way] = []
     for key in dict.fromkeys(way[2:] for way in found):
         mine = {number: way for number, way in enumerate(found) if way[2:] == key}
         if any(way.when == _OTHERWISE for way in mine.values()):  # includes those since another row
@@ -149,32 +149,36 @@ def _conditions(case: Case, defaults: Mapping[str, object]) -> Iterator[str]:
             yield "the result is used as a whole" if result.plain else "the result is unpacked"
 
 
+_WORDS = {
+    "value": "is {values}",
+    "positional": "is positional",
+    "object": "is neither `self` nor `super()`",
+    "literal": "is a literal",
+    "type": "is a literal of type {words}",
+    "not-type": "is not a literal of type {words}",
+    "not-value": "is not {values}",
+    "not-prefix": "does not begin with {values}",
+    "matches": "matches {words}",
+    "keys": "has the key {values}",
+    "takes": "takes {first} parameters",
+    "name": "is {words}",
+    "call": "is a call of {words}",
+    "is": "is {kinds}",
+    "other-shape": "and {words} had different shapes in a recorded run",
+}
+
+
 def _condition(name: str, condition: Condition) -> str:
-    """One condition in words; empty for one that always holds."""
-    values = [_code(repr(value)) for value in condition.values]
-    words = [f"`{value}`" for value in condition.values]
-    return {
-        "value": lambda: f"{name} is {_some(values)}",
-        "given": lambda: "",
-        "absent": lambda: "",
-        "positional": lambda: f"{name} is positional",
-        "object": lambda: f"{name} is neither `self` nor `super()`",
-        "literal": lambda: f"{name} is a literal",
-        "any": lambda: "",
-        "type": lambda: f"{name} is a literal of type {_some(words)}",
-        "not-type": lambda: f"{name} is not a literal of type {_some(words)}",
-        "not-value": lambda: f"{name} is not {_some(values)}",
-        "not-prefix": lambda: f"{name} does not begin with {_some(values)}",
-        "matches": lambda: f"{name} matches {_some(words)}",
-        "keys": lambda: f"{name} has the key {_some(values)}",
-        "takes": lambda: f"{name} takes {condition.values[0]} parameters",
-        "name": lambda: f"{name} is {_some(words)}",
-        "call": lambda: f"{name} is a call of {_some(words)}",
-        "is": lambda: (
-            f"{name} is {_some([_KINDS.get(str(kind), f'a `{kind}` tensor') for kind in condition.values])}"
-        ),
-        "other-shape": lambda: f"{name} and {words[0]} had different shapes in a recorded run",
-    }[condition.kind]()
+    """One condition in words; empty for one that always holds, or that is said of several names at once."""
+    text = _WORDS.get(condition.kind, "")
+    words = list(map(str, condition.values))
+    parts = {
+        "values": [_code(repr(value)) for value in condition.values],
+        "words": [f"`{word}`" for word in words],
+        "kinds": [_KINDS.get(word, f"a `{word}` tensor") for word in words],
+    }
+    filled = {key: _some(texts) for key, texts in parts.items()}
+    return text and f"{name} {text.format(first=words[0] if words else '', **filled)}"
 
 
 def _defaults(rule: Rule) -> dict[str, object]:
