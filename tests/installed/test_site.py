@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -36,6 +37,40 @@ def test_every_rule_has_a_page_where_its_findings_say(site: Path, project: Proje
         assert f'<link rel="canonical" href="{rule["url"]}">' in text
         assert f'<a href="{rule["code"]}/">{rule["code"]}</a>' in listed
     assert len(list((site / "rules").glob("TM*"))) == len(rules)
+
+
+def test_the_index_has_releases_for_every_rule(site: Path, project: Project) -> None:
+    rows = re.findall(r"<tr>\s*(.*?)\s*</tr>", (site / "rules" / "index.html").read_text("utf-8"), re.DOTALL)
+    cells = [re.findall(r"<td>(.*?)</td>", row, re.DOTALL) for row in rows]
+    found = {re.sub("<.*?>", "", row[0]): row[2] for row in cells if len(row) == 5}
+    rules = json.loads(project.run("rules", "--output-format", "json", code=0).stdout)
+    assert set(found) == {rule["code"] for rule in rules}
+    for rule in rules:
+        text = found[rule["code"]]
+        assert re.fullmatch(
+            r"(\w+: )?(any release|((out|deprec|chang|remov)\w+ in \d+\.\d+( to \d+\.\d+)?(, )?)+)", text
+        ), (rule["code"], text)
+        assert text.startswith(f"{rule['library']}: ") or rule["library"] == "torchmigrate"
+    assert found["TM455"] == "torch: deprecated in 2.4, removed in 2.7 to 2.9"
+    assert found["TM001"] == "any release"
+
+
+def test_the_page_about_rules_that_are_on_has_the_groups(site: Path, project: Project) -> None:
+    page = (site / "which-rules" / "index.html").read_text("utf-8")
+    index = (site / "rules" / "index.html").read_text("utf-8")
+    groups = json.loads(
+        project.run("rules", "--groups", "--output-format", "json", "--isolated", code=0).stdout
+    )
+    rules = json.loads(project.run("rules", "--output-format", "json", code=0).stdout)
+    on = sum(not rule["opt_in"] for rule in rules)
+    assert f"Of {len(rules)} rules, {on} are on by default. The others are in {len(groups)} groups:" in page
+    for group in groups:
+        row = re.search(rf'<tr>\s*<td><a id="{group["group"]}"></a>.*?</tr>', page, re.DOTALL)
+        assert row is not None, group
+        text = squeezed(html.unescape(re.sub(r"<[^>]*>", "", row[0])))
+        assert text == squeezed(f"{group['group']} {group['purpose']} {', '.join(group['rules'])}")
+        assert all(f'href="../rules/{code}/"' in row[0] for code in group["rules"])
+        assert index.count(f'href="../which-rules/#{group["group"]}"') == len(group["rules"])
 
 
 def test_pages_say_what_explain_prints(site: Path) -> None:
