@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchmigrate.catalogue.model import ALL_ROLES
 from torchmigrate.findings import Applicability
 from torchmigrate.report.rule_texts import generic
 
@@ -57,6 +56,8 @@ class Way(NamedTuple):
 
 def ways(rule: Rule) -> list[Way]:
     """The cases of a rule, in the order in which they are tried."""
+    from torchmigrate.catalogue.model import ALL_ROLES  # `--help` imports this module, and no rules
+
     several = len({case.roles for case in rule.cases}) > 1
     defaults = _defaults(rule)
     found = []
@@ -169,7 +170,7 @@ _WORDS = {
 
 
 def _condition(name: str, condition: Condition) -> str:
-    """One condition in words; empty for one that always holds, or that is said of several names at once."""
+    """One condition in words; empty for one that always holds, and for those that `_conditions` combines."""
     text = _WORDS.get(condition.kind, "")
     words = list(map(str, condition.values))
     parts = {

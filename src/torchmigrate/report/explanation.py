@@ -24,7 +24,7 @@ MOST_SYMBOLS = 40  # that `explain` and editors list
 class Section(NamedTuple):
     """A part of an explanation: one of prose, code, a table and lists.
 
-    table: rows, of which the first has the heads; it comes before the lines.
+    table: rows, the first with the heads; it comes before the lines.
     names: the names that the rule finds, as code; lines: sentences; file: what `code` is called where it is
     not Python. example: `code` is what the rule is shown by.
     """
