@@ -15,6 +15,7 @@ from torchmigrate.catalogue.builtin import RULES
 from torchmigrate.catalogue.store import default_catalogue
 from torchmigrate.cli.explain import explanation
 from torchmigrate.report.cases import ways
+from torchmigrate.report.rule_texts import generic
 from torchmigrate.report.style import Style
 
 RULE = """\
@@ -243,3 +244,27 @@ def test_every_table_fits_80_columns() -> None:
             tables += 1
             assert max(map(len, table.splitlines())) <= 80, (rule.code, table)
     assert tables > 150
+
+
+# ---- texts --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "summary"),
+    [
+        ("TM900", "`model` is trained or called without `torch.compile`"),
+        ("TM902", "`train_step` runs one step with a model and its loss without `torch.compile`"),
+        ("TM905", "`.item()` in `forward` breaks the graph of `torch.compile`"),
+        ("TM996", "`import torchvision.models as ...` is usually written `from torchvision import ...`"),
+        ("TM074", "environment variable `NCCL_BLOCKING_WAIT` is deprecated; set `TORCH_NCCL_BLOCKING_WAIT`"),
+        ("TM075", "PyTorch no longer reads the environment variable `TORCHDYNAMO_DYNAMIC_SHAPES`"),
+    ],
+)
+def test_texts_name_what_findings_name(project: Project, code: str, summary: str) -> None:
+    done = project.run("explain", code, "--output-format", "json", "--isolated", code=0)
+    assert summary in json.loads(done.stdout)["summary"]
+
+
+def test_a_module_does_not_stand_for_the_names_of_findings() -> None:
+    for rule in default_catalogue().rules:
+        assert not re.match(r"`?torch\.nn\.Module[` ]", generic(rule, rule.summary)), rule.code
