@@ -29,6 +29,7 @@ LOG = logging.getLogger("mkdocs.hooks")  # whose warnings `--strict` counts
 _FENCES = re.compile(r"^ *(`{3,}).*?^ *\1`*$", re.DOTALL | re.MULTILINE)
 _CODES = re.compile(r"(?<![\[\w`/#])`(TM\d{3})`(?![\w`\]])")
 _RELATIVE = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
+_GROUPS = re.compile(r"^<!-- table of groups\b.*-->$", re.MULTILINE)
 REPOSITORY = "https://github.com/torchmigrate/torchmigrate/blob/main/"
 _HREF = re.compile(r'href="(https?:[^"]*)"')
 
@@ -84,10 +85,11 @@ def _on_site(name: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Make links of the codes of rules."""
+    """Add the table of groups where it belongs, and make links of the codes of rules."""
     path = page.file.src_uri
     if path.startswith("rules/TM"):
         return markdown
+    markdown = _GROUPS.sub(lambda _: rule_pages.groups_table(), markdown)
     up = "../" * path.count("/")
 
     def linked(text: str) -> str:

@@ -178,7 +178,7 @@ def check_paths(
         target: the release of torch to move to, such as "2.9"; None: the target of the configuration, or the
         newest known release.
         minimum: the oldest release that must still work; None: what the project requires.
-        select: codes, prefixes, names of rules, or "ALL"; None: those of the configuration.
+        select: codes, prefixes, names of rules, groups, or "ALL"; None: those of the configuration.
         ignore: those that are not looked for.
         config: a configuration file that holds for all files; None: the nearest one of each file.
         isolated: read no configuration, and detect no minimum.

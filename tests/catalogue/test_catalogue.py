@@ -579,7 +579,7 @@ def own() -> list[Rule]:
 
 
 def test_compiling_loses_nothing(own: list[Rule]) -> None:
-    code = Rule("TM999", "made-of-code", "", "torch", {}, opt_in=True)
+    code = Rule("TM999", "made-of-code", "", "torch", {}, opt_in=True, group="made")
     data = compiled.dump(own, "a b", [code])
     catalogue = compiled.load(data)
     assert catalogue.rules == own
@@ -587,7 +587,9 @@ def test_compiling_loses_nothing(own: list[Rule]) -> None:
     assert compiled.dump(catalogue.rules, "a b", [code]) == data
     file = unpack(data)
     assert file.made_from == "a b"
-    assert file.names == tuple(RuleName(rule.code, rule.name, rule.opt_in) for rule in [*own, code])
+    assert file.names == tuple(
+        RuleName(rule.code, rule.name, rule.opt_in, rule.group) for rule in [*own, code]
+    )
 
 
 def test_compiling_keeps_every_kind_of_field(tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ def test_what_may_be_meant_is_listed(name: str, tmp_path: Path) -> None:
     assert "TM110" not in shown
     shown = shell.type("\x15torchmigrate check --target 2.1\t", "2.10", "2.14", "2.15")
     assert "2.9" not in shown
+    shell.type("\x15torchmigrate check --select adopt-c\t", "adopt-compile")
+    shell.type("\x15torchmigrate explain tf\t\r", "TM947")
     shell.end()
 
 

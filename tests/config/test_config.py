@@ -17,6 +17,7 @@ class Head(NamedTuple):
     code: str
     name: str
     opt_in: bool = False
+    group: str | None = None
 
 
 RULES = [
@@ -24,7 +25,7 @@ RULES = [
     Head("TM101", "eig"),
     Head("TM131", "qr"),
     Head("TM200", "cuda-amp"),
-    Head("TM900", "compile", opt_in=True),
+    Head("TM900", "compile", opt_in=True, group="adopt"),
     Head("ACME1", "acme"),
 ]
 EVERY = frozenset(rule.code for rule in RULES)
@@ -53,6 +54,7 @@ def codes(*layers: Layer) -> set[str]:
         ("TM1", {"TM100", "TM101", "TM131"}),
         ("TM", EVERY - {"ACME1"}),
         ("TM9", {"TM900"}),
+        ("adopt", {"TM900"}),
         ("ACME", {"ACME1"}),
         ("ALL", EVERY),
     ],
@@ -69,6 +71,7 @@ def test_selectors(selector: str, expected: set[str]) -> None:
         ("all", "unknown rule `all`; did you mean `ALL`?"),
         ("T", "unknown rule `T`"),
         ("tm1", "unknown rule `tm1`; did you mean `TM131`?"),
+        ("adopts", "unknown rule `adopts`; did you mean `adopt`?"),
         ("F401", "unknown rule `F401`"),
     ],
 )
@@ -87,6 +90,10 @@ def test_no_suggestion_without_resemblance() -> None:
     [
         ([], EVERY - {"TM900"}),
         ([Layer(extend_select=("TM9",))], EVERY),
+        ([Layer(extend_select=("adopt",))], EVERY),
+        ([Layer(select=("ALL",), ignore=("adopt",))], EVERY - {"TM900"}),
+        ([Layer(select=("adopt",), ignore=("TM9",))], {"TM900"}),
+        ([Layer(select=("adopt",), ignore=("compile",))], set()),
         ([Layer(select=("ALL",))], EVERY),
         ([Layer(select=("compile",))], {"TM900"}),
         ([Layer(select=("TM1",), ignore=("TM131",))], {"TM100", "TM101"}),

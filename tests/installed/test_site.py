@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -38,16 +39,58 @@ def test_every_rule_has_a_page_where_its_findings_say(site: Path, project: Proje
     assert len(list((site / "rules").glob("TM*"))) == len(rules)
 
 
+def test_the_index_has_releases_for_every_rule(site: Path, project: Project) -> None:
+    rows = re.findall(r"<tr>\s*(.*?)\s*</tr>", (site / "rules" / "index.html").read_text("utf-8"), re.DOTALL)
+    cells = [re.findall(r"<td>(.*?)</td>", row, re.DOTALL) for row in rows]
+    found = {re.sub("<.*?>", "", row[0]): row[2] for row in cells if len(row) == 5}
+    rules = json.loads(project.run("rules", "--output-format", "json", code=0).stdout)
+    assert set(found) == {rule["code"] for rule in rules}
+    for rule in rules:
+        text = found[rule["code"]]
+        assert re.fullmatch(
+            r"(\w+: )?(any release|((out|deprec|chang|remov)\w+ in \d+\.\d+( to \d+\.\d+)?(, )?)+)", text
+        ), (rule["code"], text)
+        assert text.startswith(f"{rule['library']}: ") or rule["library"] == "torchmigrate"
+    assert found["TM455"] == "torch: deprecated in 2.4, removed in 2.7 to 2.9"
+    assert found["TM001"] == "any release"
+
+
+def test_the_page_about_rules_that_are_on_has_the_groups(site: Path, project: Project) -> None:
+    page = (site / "which-rules" / "index.html").read_text("utf-8")
+    index = (site / "rules" / "index.html").read_text("utf-8")
+    groups = json.loads(
+        project.run("rules", "--groups", "--output-format", "json", "--isolated", code=0).stdout
+    )
+    rules = json.loads(project.run("rules", "--output-format", "json", code=0).stdout)
+    on = sum(not rule["opt_in"] for rule in rules)
+    assert f"Of {len(rules)} rules, {on} are on by default. The others are in {len(groups)} groups:" in page
+    for group in groups:
+        row = re.search(rf'<tr>\s*<td><a id="{group["group"]}"></a>.*?</tr>', page, re.DOTALL)
+        assert row is not None, group
+        text = squeezed(html.unescape(re.sub(r"<[^>]*>", "", row[0])))
+        assert text == squeezed(f"{group['group']} {group['purpose']} {', '.join(group['rules'])}")
+        assert all(f'href="../rules/{code}/"' in row[0] for code in group["rules"])
+        assert index.count(f'href="../which-rules/#{group["group"]}"') == len(group["rules"])
+
+
 def test_pages_say_what_explain_prints(site: Path) -> None:
     from torchmigrate.catalogue.builtin import RULES
     from torchmigrate.cli.explain import explanation
     from torchmigrate.cli.session import examples
+    from torchmigrate.report.explanation import sections
     from torchmigrate.report.style import Style
     from torchmigrate.run.configurations import load_rules
 
     for rule in [*load_rules()[0].rules, *RULES]:
         shown = text_of(site / "rules" / rule.code / "index.html").replace("→", "->")
-        for line in explanation(rule, examples(rule), Style()).splitlines():
+        parts = sections(rule, examples(rule))
+        printed = explanation(rule, examples(rule), Style())
+        for section in parts:
+            if section.table:  # whose lines hold parts of several cells
+                printed = re.sub(r"^  condition  (?:.*\n(?=  |\n))*", "", printed, flags=re.MULTILINE)
+                for text in ("".join(row) for row in (*section.table, *zip(section.lines, strict=True))):
+                    assert squeezed(text) in shown, (rule.code, text)
+        for line in printed.splitlines():
             if not line.startswith(("Documentation: ", "  ... and ")):
                 assert squeezed(line) in shown, (rule.code, line)
 

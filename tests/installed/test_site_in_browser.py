@@ -13,6 +13,7 @@ PAGES = (
     "index.html",
     "rules/index.html",
     "rules/TM100/index.html",
+    "which-rules/index.html",
     "plan/index.html",
     "reference/cli/index.html",
 )

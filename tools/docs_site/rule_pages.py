@@ -7,10 +7,11 @@ from html import escape
 
 from docs_site.markdown import cell, code, fenced, prose, table
 from torchmigrate.catalogue.builtin import RULES
+from torchmigrate.catalogue.groups import groups
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.store import default_catalogue
 from torchmigrate.cli.session import examples
-from torchmigrate.report.explanation import Section, about, fix_level, sections, versions
+from torchmigrate.report.explanation import Section, about, fix_level, releases, sections
 from torchmigrate.report.rule_texts import generic
 
 TOPICS = {
@@ -64,6 +65,9 @@ def _content(section: Section) -> Iterator[str]:
         yield prose(section.prose)
     if section.names:
         yield "\n".join(f"- {_name(name)}" for name in section.names)
+    if section.table:
+        heads, *rows = section.table
+        yield table(heads, [[cell(text) for text in row] for row in rows])
     if section.lines:
         yield "\n".join(f"- {prose(line)}" for line in section.lines)
     if section.code:
@@ -95,11 +99,23 @@ def index() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def groups_table() -> str:
+    """How many rules are on, and the groups of those that are not."""
+    rules = all_rules()
+    rows = []
+    for group in groups(rules):
+        codes = ", ".join(f"`{rule.code}`" for rule in group.rules)
+        rows.append((f'<a id="{group.name}"></a>`{group.name}`', cell(group.purpose or ""), codes))
+    on = sum(not rule.opt_in for rule in rules)
+    return (
+        f"Of {len(rules)} rules, {on} are on by default. The others are in {len(rows)} groups:\n\n"
+        + table(("group", "what it is for", "rules"), rows)
+    )
+
+
 def _row(rule: Rule) -> tuple[str, ...]:
-    releases = ""
-    if rule.library != "torchmigrate":  # that is about no release
-        releases = f"{rule.library}: {versions(rule)}" if versions(rule) else rule.library
     off = " *Off unless selected.*" if rule.opt_in else ""
+    off += f" *Group: [{rule.group}](../which-rules.md#{rule.group}).*" if rule.group else ""
     summary = cell(generic(rule, rule.summary)) + off
     fix = _FIXES[fix_level(rule)]
-    return (f"[{rule.code}]({rule.code}.md)", rule.name, releases, fix, summary)
+    return (f"[{rule.code}]({rule.code}.md)", rule.name, releases(rule), fix, summary)

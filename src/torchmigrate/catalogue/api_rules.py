@@ -41,6 +41,7 @@ RULES = (
         "so the code raises an error when it runs.",
         advice="check the spelling",
         opt_in=True,
+        group="api-hints",
     ),
     Rule(
         code=REMOVED_PARAMETER,
@@ -103,6 +104,7 @@ RULES = (
         "release. PyTorch does not document most of them, so the rule is off unless you select it.",
         advice="remove it",
         opt_in=True,
+        group="api-hints",
     ),
     Rule(
         code=DOCUMENTED_DEPRECATION,
@@ -116,6 +118,7 @@ RULES = (
         "have their own rules.",
         advice="look for the replacement in the documentation",
         opt_in=True,
+        group="api-hints",
     ),
     Rule(
         code=RENAMED_SETTING,
@@ -128,6 +131,7 @@ RULES = (
         "minimum does not have the new name.",
         advice="use the new name",
         opt_in=True,
+        group="newer-names",
     ),
 )
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from torchmigrate.config.selection import Selectable
 
-FORMAT = "torchmigrate-rules-4"  # changes when files of an older torchmigrate can no longer be read
+FORMAT = "torchmigrate-rules-5"  # changes when files of an older torchmigrate can no longer be read
 _OPT_IN = "opt-in"
 
 
@@ -27,6 +27,7 @@ class RuleName(Struct, frozen=True):
     code: str
     name: str
     opt_in: bool = False
+    group: str | None = None
 
 
 class CompiledFile(Struct, frozen=True):
@@ -39,7 +40,7 @@ class CompiledFile(Struct, frozen=True):
 
 def pack(made_from: str, names: Iterable[Selectable], rules: bytes) -> bytes:
     """The bytes of the file; `made_from` is on one line."""
-    shown = (f"{rule.code} {rule.name} {_OPT_IN if rule.opt_in else ''}" for rule in names)
+    shown = (f"{rule.code} {rule.name} {_OPT_IN if rule.opt_in else ''} {rule.group or ''}" for rule in names)
     return f"{FORMAT} {made_from}\n{','.join(shown)}\n".encode() + rules
 
 
@@ -61,5 +62,5 @@ def unpack(data: bytes) -> CompiledFile:
 
 
 def _name(text: str) -> RuleName:
-    code, name, opt_in = text.split(" ")
-    return RuleName(code, name, opt_in == _OPT_IN)
+    code, name, opt_in, group = text.split(" ")
+    return RuleName(code, name, opt_in == _OPT_IN, group or None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from torchmigrate.catalogue.convert import read_rule
 from torchmigrate.catalogue.examples import Example, check_kinds, read_examples
@@ -32,6 +32,15 @@ EXAMPLE_NAMES = {
     REQUIREMENTS: "requirements.txt",
     CPP: "kernel.cu",
 }
+
+
+class Named(Protocol):
+    """A rule, or the head of one."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
 
 class LoadedRule(NamedTuple):
@@ -102,9 +111,32 @@ def load_file(path: Path, shown_path: str | None = None) -> list[LoadedRule]:
     return loaded
 
 
+def confused(group: str, rules: Iterable[Named]) -> str | None:
+    """Why a group cannot have this name: it selects some of these rules otherwise. None: it can.
+
+    Case does not count, because `explain` ignores it.
+    """
+    if group == "all":
+        return "cannot be distinguished from `ALL`"
+    for rule in rules:
+        if group == rule.name:
+            return f"is the name of the rule {rule.code}"
+        if rule.code.startswith(group.upper()):
+            return f"is the beginning of the code {rule.code}"
+    return None
+
+
 def duplicates(rules: Iterable[tuple[Path, Rule]]) -> list[RuleProblem]:
-    """A problem for every rule whose code or name an earlier one has, placed at the later one."""
-    problems: list[RuleProblem] = []
+    """A problem for every rule whose code or name an earlier one has, placed at the later one.
+
+    And for every rule whose group also selects rules as a code, a prefix or a name.
+    """
+    rules = list(rules)
+    problems = [
+        RuleProblem(path, rule.line, f"group `{rule.group}` {why}")
+        for path, rule in rules
+        if rule.group and (why := confused(rule.group, (each for _, each in rules)))
+    ]
     first: dict[str, tuple[Path, Rule]] = {}
     for path, rule in rules:
         for kind, word in (("code", rule.code), ("name", rule.name)):

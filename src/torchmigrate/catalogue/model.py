@@ -131,8 +131,10 @@ class Rule(Struct, frozen=True):
     advice: str | None = None  # what to do by hand where no case fits
     replaced_by: tuple[str, ...] = ()  # names whose use or test shows that the new side is handled
     codemod: str | None = None  # FOLDER.MODULE in torchmigrate.codemods
+    shown: Mapping[str, str] = _NONE  # what the variables of the texts are in an explanation
     prefilter: str | None = None  # what is in the text of every file in which that finds something
     opt_in: bool = False  # off unless selected (adoption)
+    group: str | None = None  # a name that selects the rule together with others
     # "file", "function": what gives the same advice there is one decision, so one finding with many places
     once: str | None = None
     unless_declared: str | None = None  # nothing is reported if the project declares this package
@@ -165,6 +167,7 @@ class RuleHead(Struct, frozen=True, array_like=True):
     codemod: str | None
     prefilter: str | None
     opt_in: bool
+    group: str | None
     unless_declared: str | None
     files: tuple[str, ...] = ()
     until: str | None = None
@@ -185,6 +188,7 @@ class RuleHead(Struct, frozen=True, array_like=True):
             codemod=rule.codemod,
             prefilter=rule.prefilter,
             opt_in=rule.opt_in,
+            group=rule.group,
             unless_declared=rule.unless_declared,
             files=rule.files,
             until=rule.until,

@@ -16,6 +16,7 @@ Schema = dict[str, Any]
 
 _NAME = r"[A-Za-z_]\w*"
 _DOTTED = rf"{_NAME}(\.{_NAME})*"
+_KEBAB = r"\A[a-z][a-z0-9]*(-[a-z0-9]+)*\Z"
 _SOURCE_TYPES = ["string", "integer", "number", "boolean", "null"]
 
 
@@ -217,7 +218,7 @@ RULE: Schema = _record(
     "a rule",
     {
         "code": _string("capital letters and three digits, such as TM131", r"\A[A-Z]{2,8}[0-9]{3}\Z"),
-        "name": _string("kebab-case, such as linalg-symeig", r"\A[a-z][a-z0-9]*(-[a-z0-9]+)*\Z"),
+        "name": _string("kebab-case, such as linalg-symeig", _KEBAB),
         "summary": _LINE,
         "why": _TEXT,
         "library": _string("the import name of a library", rf"\A{_NAME}\Z"),
@@ -256,12 +257,14 @@ RULE: Schema = _record(
         "cases": {"type": "array", "items": CASE, "minItems": 1, "allowed": "a list of cases"},
         "advice": _TEXT,
         "replaced_by": _list_of(_QUALIFIED, "a list of qualified names"),
+        "shown": _mapping(_IDENTIFIER, _LINE, "a mapping of variables of the summary to text"),
         "codemod": _string("a codemod as FOLDER.MODULE", r"\A[a-z_]+\.[a-z0-9_]+\Z"),
         "prefilter": _string("a regular expression", r"\A.+\Z"),
         "until": _VERSION,
         "raises": {"enum": list(RAISES), "allowed": "`always`, `sometimes` or `never`"},
         "warns": {"enum": list(WARNS), "allowed": "`call` or `access`"},
         "opt_in": _TRUE,
+        "group": _string("kebab-case, such as adopt-compile", _KEBAB),
         "once": {"enum": ["file", "function"], "allowed": "`file` or `function`"},
         "unless_declared": {"enum": sorted(PACKAGES), "allowed": f"one of {', '.join(sorted(PACKAGES))}"},
         "unless_named": _string("a regular expression", r"\A\S+\Z"),
@@ -320,8 +323,8 @@ OTHER_RULE: Schema = _record(
         "variables": _PATTERNS,
         "tokens": _PATTERNS,
         "finder": _string("a module of texts/finders", r"\A[a-z_]+\Z"),
-        "shown": _mapping(_IDENTIFIER, _LINE, "a mapping of variables of the summary to text"),
-        **{key: RULE["properties"][key] for key in ("advice", "opt_in", "references")},
+        "shown": RULE["properties"]["shown"],
+        **{key: RULE["properties"][key] for key in ("advice", "opt_in", "group", "references")},
         "once": {"const": "file", "allowed": "`file`"},
         "examples": {
             "type": "array",

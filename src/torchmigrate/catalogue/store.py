@@ -120,30 +120,35 @@ def merge(catalogue: Catalogue, rules: Iterable[LoadedRule]) -> Catalogue:
     """The catalogue, followed by a user's rules.
 
     Raises:
-        CatalogueError: a code or name is used already.
+        CatalogueError: a code or name is used already, or a group is a code, a prefix or a name.
     """
     more = [item.rule for item in rules]
     check_free([*catalogue.heads, *own_rules()[0]], more)
     return Catalogue.of([*catalogue.rules, *more])
 
 
-def check_free(known: Iterable[Selectable], rules: Iterable[Rule]) -> None:
-    """Check that no rule of a user has the code or the name of a known one.
+def check_free(known: Sequence[Selectable], rules: Iterable[Rule]) -> None:
+    """Check that no rule of a user has the code or the name of a known one, and no group a word for others.
 
     Raises:
-        CatalogueError: a code or name is used already.
+        CatalogueError: a code or name is used already, or a group is a code, a prefix or a name.
     """
+    from torchmigrate.catalogue.loader import confused
+
     taken = {word: each for each in known for word in (each.code, each.name)}
-    problems = [
-        RuleProblem(
-            Path(rule.path),
-            rule.line,
-            f"{kind} `{word}` is used already, by torchmigrate's own {taken[word].code} ({taken[word].name})",
-        )
-        for rule in rules
-        for kind, word in (("code", rule.code), ("name", rule.name))
-        if word in taken
-    ]
+    grouped = {each.group for each in known}
+    problems = []
+    for rule in rules:
+        if rule.group and (why := confused(rule.group, known)):
+            problems.append(RuleProblem(Path(rule.path), rule.line, f"group `{rule.group}` {why}"))
+        if rule.name in grouped:
+            text = f"name `{rule.name}` is the name of a group of rules"
+            problems.append(RuleProblem(Path(rule.path), rule.line, text))
+        for kind, word in (("code", rule.code), ("name", rule.name)):
+            if word in taken:
+                other = f"{taken[word].code} ({taken[word].name})"
+                text = f"{kind} `{word}` is used already, by torchmigrate's own {other}"
+                problems.append(RuleProblem(Path(rule.path), rule.line, text))
     if problems:
         raise CatalogueError(problems)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem, FishComplete, add_completion_class
 
+from torchmigrate.catalogue.groups import PURPOSES
+
 if TYPE_CHECKING:
     from torchmigrate.config.selection import Selectable
 
@@ -25,9 +27,11 @@ def prepare() -> None:
 
 
 def rules(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Codes and names that begin so; where nothing was typed, the codes."""
+    """Codes, names and groups that begin so; where nothing was typed, the codes and groups."""
     known = _known(ctx)
     items = [CompletionItem(rule.code, help=rule.name) for rule in known]
+    groups = dict.fromkeys(rule.group for rule in known if rule.group)
+    items += [CompletionItem(group, help=PURPOSES.get(group, "a group of rules")) for group in groups]
     if incomplete:
         items += [CompletionItem(rule.name, help=rule.code) for rule in known]
     return [item for item in items if item.value.lower().startswith(incomplete.lower())]

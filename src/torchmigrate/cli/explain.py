@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -22,9 +23,10 @@ from torchmigrate.cli.options import (
     range_options,
     span,
 )
-from torchmigrate.cli.rules import rule_object, rules_table
+from torchmigrate.cli.rules import marked, rule_object, rules_table
 from torchmigrate.cli.session import Session, examples
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
+from torchmigrate.patterns import pattern
 from torchmigrate.printing import printable
 from torchmigrate.report.explanation import (
     MOST_SYMBOLS,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule
 
 _WIDTH = 100
+_BREAKS = pattern(r"(?<=[.(\[,])|(?<=_)(?=[^`]{20})")
+_TABLE = 78  # columns of a table, with its margin 80
 
 
 @click.command(cls=Command, short_help="Explain a rule.")
@@ -62,7 +66,7 @@ def explain(rule: str, output_format: str, color: str, config: Given, isolated: 
     You can name the rule by its code or name, by what it finds, such as a function, class or module
     (torch.symeig, symeig, x.symeig), or by a parameter (size_average, torch.nn.MSELoss.size_average). If
     there are several rules, the command lists them. For a TorchFix code, such as TOR101, it lists the
-    equivalent rules; for a prefix such as TM21, the rules with that prefix.
+    equivalent rules; for a prefix such as TM21 or a group such as adopt-compile, its rules.
     """
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, color=color)
     if output_format == "json":
@@ -84,7 +88,7 @@ def explained_json(key: str, session: Session, span: VersionRange | None = None)
     if of_torchfix is not None:
         found = [rule for rule in session.rules if rule.code in of_torchfix.ours]
     else:
-        found = _beginning_with(key.upper(), session.rules) or session.rules_about(key)
+        found = _several(key, session.rules) or session.rules_about(key)
     objects = [rule_object(rule, span) for rule in sorted(found, key=lambda rule: rule.code)]
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2) + "\n"
 
@@ -92,28 +96,29 @@ def explained_json(key: str, session: Session, span: VersionRange | None = None)
 def explained(key: str, session: Session, span: VersionRange | None = None) -> str:
     """What `explain` prints for a rule by code, name or what it finds, or for a code of TorchFix.
 
-    For the beginning of codes, such as TM21, and for what several rules are about, that is their table.
+    For the beginning of codes, such as TM21, for a group, and for what several rules are about, that is
+    their table.
     Raises click.ClickException, with a suggestion, if there is none.
     """
     style = session.console.style
     if key.upper() in CODES:
         return torchfix_explanation(key.upper(), session.rules, style)
-    begun = _beginning_with(key.upper(), session.rules)
-    if begun:
-        return rules_table(begun, style, None, span)
-    found = session.rules_about(key)
-    if len(found) > 1:
+    several = _several(key, session.rules)
+    found = several or session.rules_about(key)
+    if several or len(found) > 1:
         return rules_table(found, style, None, span)
     return explanation(found[0], examples(found[0]), style, span)
 
 
-def _beginning_with(prefix: str, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules whose codes a prefix such as TM2 or TM21 stands for; none for a whole code."""
+def _several(key: str, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules of a group, or of a prefix such as TM21; none for a code or name."""
     from torchmigrate.config.selection import SelectorError, codes_of
 
+    grouped = [rule for rule in rules if rule.group == key.lower()]
+    prefix = key.upper()
     keys = {key for rule in rules for key in (rule.code, rule.name.upper())}
-    if prefix in keys or prefix == "ALL" or prefix.startswith("TOR"):
-        return []
+    if grouped or prefix in keys or prefix == "ALL" or prefix.startswith("TOR"):
+        return grouped
     try:
         codes = codes_of(prefix, rules)[1]
     except SelectorError:
@@ -135,6 +140,8 @@ def explanation(
             [
                 *([_wrap(section.prose)] if section.prose else []),
                 *section.names,
+                *_columns(section.table, style),
+                *([""] if section.table and section.lines else []),
                 *(_wrap(printable(line), 2) for line in section.lines),
                 *([section.code] if section.code else []),
             ]
@@ -145,6 +152,40 @@ def explanation(
     return "\n\n".join(parts) + "\n"
 
 
+def _columns(rows: Sequence[tuple[str, ...]], style: Style) -> list[str]:
+    """The lines of a table, as wide as a page; the first row has the heads."""
+    if not rows:
+        return []
+    natural = [max(len(row[column]) for row in rows) for column in range(3)]
+    room = _TABLE - natural[2] - 4
+    first = min(natural[0], max(room // 2, room - natural[1]))  # what the second does not need
+    sizes = (first, min(natural[1], room - first))
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [_folded(cell, size) for cell, size in zip(row, sizes, strict=False)]
+        cells.append([row[2]])
+        for parts in itertools.zip_longest(*cells, fillvalue=""):
+            line = "  ".join(f"{part:{size}}" for part, size in zip(parts, (*sizes, 0), strict=True)).rstrip()
+            lines.append(style.bold(line) if number == 0 else line)
+        if number and number + 1 < len(rows) and any(len(cell) > 1 for cell in cells):
+            lines.append("")
+    return lines
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """The lines of a cell. Code that is too long for one is broken after a dot, a bracket or a comma."""
+    lines = [""]
+    for word in text.split():
+        parts = _BREAKS.split(word) if len(word) > width else [word]
+        for number, part in enumerate(filter(None, parts)):
+            space = " " if lines[-1] and not number else ""
+            if len(lines[-1] + space + part) > width and lines[-1]:
+                lines.append(part)
+            else:
+                lines[-1] += space + part
+    return lines
+
+
 def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
     """Which rules stand for a code of TorchFix, which must be one."""
     entry = CODES[code]
@@ -153,8 +194,8 @@ def torchfix_explanation(code: str, rules: Iterable[Rule], style: Style) -> str:
     size = max((len(rule.name) for rule in mine), default=0)
     lines = []
     for rule in mine:
-        off = " (off unless selected)" if rule.opt_in else ""
-        lines.append(_wrap(f"{rule.code}  {rule.name:{size}}  {generic(rule, rule.summary)}{off}", size + 9))
+        summary = generic(rule, rule.summary) + marked(rule)
+        lines.append(_wrap(f"{rule.code}  {rule.name:{size}}  {summary}", size + 9))
     reported = [f"{what} -> {', '.join(codes)}" for what, codes in entry.rules.items()]
     use = f"`# noqa: {code}` suppresses these rules, and `--select {code}` selects them."
     parts = [f"{style.heading(code)} {style.bold(entry.summary)}", f"{origin}."]

@@ -266,7 +266,7 @@ jobs_option: Callable[[Any], Any] = option(
     help="The number of processes. [default: chosen automatically]",
 )
 selection_options: Callable[[Any], Any] = _all(
-    rules_option("--select", "Only enable these rules: codes, prefixes such as TM1, names, or ALL."),
+    rules_option("--select", "Only enable these rules: codes, prefixes such as TM1, names, groups, or ALL."),
     rules_option("--extend-select", "Enable these rules in addition."),
     rules_option("--ignore", "Disable these rules."),
     rules_option("--extend-ignore", "Same as --ignore."),

@@ -168,10 +168,10 @@ class Session(Struct, frozen=True):
             found = self._about_method(key.rpartition(".")[2])  # of an object that only the reader knows
         if found:
             return sorted(found.values(), key=lambda rule: rule.code)
-        from torchmigrate.config.selection import did_you_mean
+        from torchmigrate.config.selection import did_you_mean, selectors
         from torchmigrate.config.torchfix_codes import CODES
 
-        known = [*CODES, *(word for rule in self.rules for word in (rule.code, rule.name))]
+        known = [*CODES, *selectors(self.rules)]
         if "." in key:
             known = [symbol for head in self.catalogue.heads for symbol in head.symbols]
         raise click.ClickException(printable(f"unknown rule `{key}`{did_you_mean(key, known)}"))

@@ -79,14 +79,15 @@ KEYS = (
         "list of rules",
         "all rules that are not off by default",
         '["TM1", "TM6"]',
-        "The rules to look for: codes, prefixes of codes, names, or `ALL`. The more specific selector wins.",
+        "The rules to look for: codes, prefixes of codes, names, groups, or `ALL`. The more specific "
+        "selector wins.",
         "--select",
     ),
     Key(
         "extend-select",
         "list of rules",
         "`[]`",
-        '["TM9"]',
+        '["adopt-compile", "tf32"]',
         "Rules to look for in addition to those that are selected.",
         "--extend-select",
     ),

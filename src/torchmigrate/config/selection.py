@@ -1,4 +1,4 @@
-"""Which rules a run looks for: codes, prefixes, names and `ALL`, in layers, as in ruff."""
+"""Which rules a run looks for: codes, prefixes, names, groups and `ALL`, in layers, as in ruff."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Selectable(Protocol):
     def name(self) -> str: ...
     @property
     def opt_in(self) -> bool: ...
+    @property
+    def group(self) -> str | None: ...
 
 
 class SelectorError(ValueError):
@@ -48,6 +50,9 @@ def codes_of(selector: str, rules: Iterable[Selectable]) -> tuple[int, frozenset
     exact = frozenset(rule.code for rule in rules if selector in (rule.code, rule.name))
     if exact:
         return 1000, exact
+    grouped = frozenset(rule.code for rule in rules if selector == rule.group)
+    if grouped:
+        return 100, grouped
     prefix = _PREFIX.fullmatch(selector)
     if prefix:
         # "T" is not a prefix of TM131: the letters name the tool and are not divided.
@@ -63,8 +68,12 @@ def codes_of(selector: str, rules: Iterable[Selectable]) -> tuple[int, frozenset
         raise SelectorError(
             f"unknown rule `{selector}`: `torchmigrate explain {selector}` says which rule finds it"
         )
-    known = [key for rule in rules for key in (rule.code, rule.name)]
-    raise SelectorError(f"unknown rule `{selector}`{did_you_mean(selector, [*known, ALL])}")
+    raise SelectorError(f"unknown rule `{selector}`{did_you_mean(selector, [*selectors(rules), ALL])}")
+
+
+def selectors(rules: Iterable[Selectable]) -> dict[str, None]:
+    """What selects rules, besides prefixes and `ALL`: every code, name and group."""
+    return dict.fromkeys(key for rule in rules for key in (rule.code, rule.name, rule.group) if key)
 
 
 def _of_torchfix(selector: str, rules: Iterable[Selectable]) -> frozenset[str]:

@@ -310,8 +310,11 @@ def _fault(comment: Comment, known: Collection[str]) -> str | None:
         return f"`{comment.kind}` without a code suppresses nothing; add the code of the rule"
     unknown = [item.text for item in comment.items if item.text not in known]
     if unknown:
+        from torchmigrate.catalogue.groups import PURPOSES
         from torchmigrate.config.selection import did_you_mean
 
+        if unknown[0] in PURPOSES:
+            return f"`{unknown[0]}` is a group, but a suppression needs whole codes"
         codes = [code for code in known if code.startswith(unknown[0]) and code[len(unknown[0]) :].isdigit()]
         if codes:
             which = f"`{codes[0]}`" if len(codes) == 1 else f"each of the {len(codes)}"

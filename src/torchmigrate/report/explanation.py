@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.findings import Applicability
+from msgspec.structs import replace
+
+from torchmigrate.findings import Applicability, Severity
+from torchmigrate.report.cases import table
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.versions.range import VersionRange, applicability, severity
-from torchmigrate.versions.releases import Version, parse_version
+from torchmigrate.versions.releases import parse_version
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
@@ -19,8 +22,9 @@ MOST_SYMBOLS = 40  # that `explain` and editors list
 
 
 class Section(NamedTuple):
-    """A part of an explanation: one of prose, code and lists.
+    """A part of an explanation: one of prose, code, a table and lists.
 
+    table: rows, the first with the heads; it comes before the lines.
     names: the names that the rule finds, as code; lines: sentences; file: what `code` is called where it is
     not Python. example: `code` is what the rule is shown by.
     """
@@ -32,14 +36,21 @@ class Section(NamedTuple):
     code: str = ""
     file: str | None = None
     example: bool = False
+    table: Sequence[tuple[str, ...]] = ()
 
 
 def about(rule: Rule) -> list[str]:
     """The releases that a rule is about, and whether it is looked for: a line each."""
     return [
-        *([f"{rule.library}: {versions(rule)}"] if versions(rule) else []),
-        *(["Off unless selected."] if rule.opt_in else []),
+        *([releases(rule)] if versions(rule) else []),
+        *([status_of(rule)] if rule.opt_in or rule.group else []),
     ]
+
+
+def status_of(rule: Rule) -> str:
+    """Whether a rule is looked for, and by which group it can be selected."""
+    parts = ["Off unless selected."] if rule.opt_in else []
+    return " ".join([*parts, f"Group: `{rule.group}`."] if rule.group else parts)
 
 
 def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -> list[Section]:
@@ -47,7 +58,7 @@ def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -
     found = [
         Section("Why", rule.why),
         Section("What it finds", names=_symbols(rule, most), lines=_conditions(rule)),
-        Section("What the fix does", lines=_fixes(rule)),
+        _fixes(rule),
     ]
     for example in examples:
         if example.kind == "fix":
@@ -67,7 +78,7 @@ def sections(rule: Rule, examples: Sequence[Example], most: int | None = None) -
         found.append(Section("By hand", generic(rule, rule.advice)))
     found.append(Section("Links", names=rule.references))
     found.append(Section("How to suppress it", code=suppression(rule)))
-    return [section for section in found if any(section[1:5])]
+    return [section for section in found if any((*section[1:5], section.table))]
 
 
 def suppression(rule: Rule) -> str:
@@ -90,14 +101,47 @@ def examples_of(rule: Rule) -> Sequence[Example]:
     return store.examples_of(rule)
 
 
+def releases(rule: Rule) -> str:
+    """ "torch: deprecated in 1.9, removed in 2.0", or that a rule is about no release in particular."""
+    library = "" if rule.library == "torchmigrate" else f"{rule.library}: "
+    return library + (versions(rule) or "any release")
+
+
 def versions(rule: Rule) -> str:
-    """ "deprecated in 1.9, removed in 2.0", the oldest first."""
-    known = [(status, version) for status in STATUS if (version := getattr(rule, status))]
-    return ", ".join(f"{status} in {version}" for status, version in sorted(known, key=_by_version))
+    """ "deprecated in 1.9, removed in 2.0", the oldest first; "removed in 1.9 to 2.4" if names differ.
+
+    Empty for a rule that is about no release in particular.
+    """
+    known = [(status, found) for status in STATUS if (found := _releases_of(rule, status))]
+    known.sort(key=lambda item: parse_version(item[1][0]))
+    return ", ".join(
+        f"{status} in {found[0]}" + (f" to {found[-1]}" if len(found) > 1 else "") for status, found in known
+    )
 
 
-def _by_version(known: tuple[str, str]) -> Version:
-    return parse_version(known[1])
+def first_release(rule: Rule, status: str) -> str | None:
+    """The first release in which a status holds for a name of a rule; None: it never does."""
+    return next(iter(_releases_of(rule, status)), None)
+
+
+def _releases_of(rule: Rule, status: str) -> list[str]:
+    """The releases in which a status holds for the names of a rule, the oldest first."""
+    found = {release for each in histories(rule) if (release := getattr(each, status))}
+    return sorted(found, key=parse_version)
+
+
+def histories(rule: Rule) -> list[Rule]:
+    """A rule with the releases of its names, once for each history that they have.
+
+    A name that has releases of its own has only these.
+    """
+    found: dict[tuple[str | None, ...], Rule] = {}
+    for values in rule.symbols.values() or [{}]:
+        own = any(status in values for status in STATUS)
+        history = tuple(values.get(status) if own else getattr(rule, status) for status in STATUS)
+        if history not in found:
+            found[history] = replace(rule, **dict(zip(STATUS, history, strict=True))) if own else rule
+    return list(found.values())
 
 
 def fix_level(rule: Rule) -> str:
@@ -117,9 +161,15 @@ def fix_level_in(rule: Rule, span: VersionRange) -> str:
 
 
 def severity_in(rule: Rule, span: VersionRange) -> str | None:
-    """How bad a finding is at the target; None: the rule is not about a release, or says nothing there."""
-    level = severity(rule, span) if versions(rule) else None
-    return None if level is None else level.label
+    """How bad a finding is at the target, at worst; None: the rule is about no release, or silent there."""
+    levels = _severities(rule, span)
+    return max(levels).label if levels else None
+
+
+def _severities(rule: Rule, span: VersionRange) -> list[Severity]:
+    """How bad findings are at the target, the mildest first; it may depend on the name."""
+    found = {severity(each, span) for each in histories(rule)} if versions(rule) else set()
+    return sorted(level for level in found if level is not None)
 
 
 def in_range(rule: Rule, span: VersionRange) -> str:
@@ -127,9 +177,9 @@ def in_range(rule: Rule, span: VersionRange) -> str:
     where = f"On torch {span.target}"
     if span.minimum is not None:
         where += f", with torch {span.minimum} as the minimum"
-    level = severity_in(rule, span)
-    if level is None:
-        if severity(rule, VersionRange(span.target)) is None:
+    levels = [level.label for level in _severities(rule, span)]
+    if not levels:
+        if not _severities(rule, VersionRange(span.target)):
             return f"{where}: no finding yet."
         return f"{where}: no finding, because both releases have the change."
     fix = {
@@ -137,7 +187,7 @@ def in_range(rule: Rule, span: VersionRange) -> str:
         "advice": "the fix is only displayed",
     }
     best = fix_level_in(rule, span)
-    return f"{where}: {level}; {fix.get(best, f'the fix is {best}')}."
+    return f"{where}: {' or '.join(levels)}; {fix.get(best, f'the fix is {best}')}."
 
 
 def _symbols(rule: Rule, most: int | None) -> list[str]:
@@ -167,10 +217,14 @@ def _names(names: Sequence[str]) -> str:
     return " or ".join(f"`{name}=`" for name in names)
 
 
-def _fixes(rule: Rule) -> list[str]:
-    """How safe each way to rewrite is, and why; equal ones once."""
+def _fixes(rule: Rule) -> Section:
+    """How each use is rewritten, how safe that is, and why; equal ones once."""
+    title = "What the fix does"
     if not rule.cases:
-        return ["Nothing: the rule has no fix."]
+        return Section(title, lines=["Nothing: the rule has no fix."])
+    rows, notes = table(rule)
+    if rows:
+        return Section(title, table=[("condition", "result", "safety"), *rows], lines=notes)
     lines = []
     for case in rule.cases:
         text = _safety(case, rule)
@@ -179,7 +233,7 @@ def _fixes(rule: Rule) -> list[str]:
         if case.reason:
             text += f" ({case.reason})" if case.title else f": {case.reason}"
         lines.append(text)
-    return list(dict.fromkeys(lines))
+    return Section(title, lines=list(dict.fromkeys(lines)))
 
 
 def _safety(case: Case, rule: Rule) -> str:

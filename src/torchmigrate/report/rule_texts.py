@@ -20,6 +20,7 @@ def generic(rule: Rule, text: str) -> str:
     for variables in (*rule.symbols.values(), *moved):
         for key, value in variables.items():
             values.setdefault(key, []).append(value)
+    values |= {key: [value] for key, value in rule.shown.items()}
     for key, found in values.items():
         text = text.replace(f"`{{{key}}}`", _some(found)).replace(f"{{{key}}}", found[0])
     return text

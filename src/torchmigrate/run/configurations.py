@@ -208,7 +208,9 @@ def _with_guesses(known: Sequence[Selectable], catalogue: Catalogue) -> list[Sel
     from torchmigrate.catalogue.compiled_file import RuleName
 
     codes = guesses(catalogue) | {PINNED_BELOW_TARGET}
-    return [RuleName(rule.code, rule.name, False) if rule.code in codes else rule for rule in known]
+    return [
+        RuleName(rule.code, rule.name, group=rule.group) if rule.code in codes else rule for rule in known
+    ]
 
 
 def digest_of_rules(layers: Sequence[Layer]) -> str:

@@ -92,6 +92,10 @@ def _explained(checked: Checked, code: str) -> str | None:
     return as_markdown(rule, examples, VersionRange(settings.target, settings.minimum))
 
 
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def as_markdown(rule: Rule, examples: Sequence[Example], span: VersionRange) -> str:
     """What there is to say of a rule, for an editor."""
     told = in_range(rule, span) if versions(rule) else ""
@@ -101,7 +105,9 @@ def as_markdown(rule: Rule, examples: Sequence[Example], span: VersionRange) -> 
         lines = [*map(form.format, section.names), *(f"- {line}" for line in section.lines)]
         language = "" if rule.files else "python"
         code = f"```{language}\n{section.code}\n```" if section.code else ""
-        parts += [f"**{section.title}**", section.prose, "\n".join(lines), code]
+        rows = [f"| {' | '.join(_cell(text) for text in row)} |" for row in section.table]
+        rows[1:1] = ["| --- | --- | --- |"] if rows else []
+        parts += [f"**{section.title}**", section.prose, "\n".join(rows), "\n".join(lines), code]
     if has_page(rule):
         parts.append(f"Documentation: {page_of(rule.code)}")
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
