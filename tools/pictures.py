@@ -154,7 +154,7 @@ class Shot(NamedTuple):
 def plan_page(directory: Path) -> Shot:
     """The page of `plan` about an example."""
     page = directory / "plan.html"
-    run("plan", "classifier", "--to", "2.13", "--output-format", "html", "--output", str(page), directory=EXAMPLES)
+    run("plan", "training", "--to", "2.13", "--output-format", "html", "--output", str(page), directory=EXAMPLES)
     return Shot(page, "#releases-title")
 
 
@@ -165,7 +165,7 @@ def upgrade_page(directory: Path) -> Shot:
         *("upgrade", ".", "--to", "2.13", "--env", sys.prefix, "--test", "pytest -q", "--unsafe-fixes"),
         directory=project,
     )
-    return Shot(directory / "denoiser-upgrade-2.13" / "report.html", "#notes", "#applied details:nth-of-type(4) summary")
+    return Shot(directory / "denoiser-upgrade-2.13" / "report.html", "h2:last-of-type", "details:nth-of-type(5) summary")
 
 
 OWNERS = {
@@ -226,7 +226,7 @@ def screenshots(directory: Path) -> Iterator[tuple[str, bytes]]:
     with open_browser(directory / "profile") as page:
         for name, shot in shots.items():
             for scheme in SCHEMES:
-                page.open(shot.page, width=1100, scheme=scheme, height=4000)
+                page.open(shot.page, width=1200, height=4000, scheme=scheme)
                 if shot.opened is not None:
                     page.one(shot.opened).click()
                 bottom = page.one(shot.until).rect["y"]
