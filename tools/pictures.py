@@ -2,10 +2,9 @@
 
     python tools/pictures.py [--terminal]
 
-`docs/assets/pictures/` gets an SVG of a terminal, and screenshots of the pages of `plan`, `upgrade` and `fleet`, each
-for light and dark surroundings. `--terminal` makes the SVG only, which needs nothing but torchmigrate. The
-screenshots need torch 2.13, pytest, Pillow, selenium, chromium and chromedriver in the environment of this script,
-and take some minutes.
+`docs/assets/pictures/` gets an SVG of a terminal and screenshots of the pages of `plan`, `upgrade` and
+`fleet`, each in light and dark. `--terminal` makes only the SVG, which needs nothing but torchmigrate. The
+screenshots need torch 2.13, pytest, Pillow, selenium, chromium and chromedriver, and take some minutes.
 """
 
 from __future__ import annotations
@@ -58,8 +57,15 @@ _COLORS = {
 }
 
 
-def run(*arguments: str, directory: Path, codes: tuple[int, ...] = (0,), **variables: str) -> str:
+def run(
+    *arguments: str,
+    directory: Path,
+    codes: tuple[int, ...] = (0,),
+    variables: Mapping[str, str] | None = None,
+) -> str:
     """What the program prints on both streams.
+
+    variables: added to the environment.
 
     Raises:
         RuntimeError: it ended with another exit code.
@@ -67,7 +73,7 @@ def run(*arguments: str, directory: Path, codes: tuple[int, ...] = (0,), **varia
     done = subprocess.run(
         [sys.executable, "-m", "torchmigrate", *arguments],
         cwd=directory,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **variables},
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **(variables or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
@@ -79,7 +85,13 @@ def run(*arguments: str, directory: Path, codes: tuple[int, ...] = (0,), **varia
 
 def terminal() -> dict[str, str]:
     """The SVG of a terminal by the name of its file."""
-    printed = run(*SHOWN, "--no-cache", directory=EXAMPLES / "training", codes=(1,), FORCE_COLOR="1", NO_COLOR="")
+    printed = run(
+        *SHOWN,
+        "--no-cache",
+        directory=EXAMPLES / "training",
+        codes=(1,),
+        variables={"FORCE_COLOR": "1", "NO_COLOR": ""},
+    )
     lines = [f"\x1b[2m$\x1b[0m torchmigrate {' '.join(SHOWN)}", *printed.splitlines()]
     return {f"check-{scheme}.svg": svg(lines, _COLORS[scheme]) for scheme in SCHEMES}
 
@@ -104,27 +116,30 @@ def runs(line: str) -> Iterator[Run]:
 
 
 def svg(lines: list[str], colors: Mapping[str, str]) -> str:
-    """Draw lines of text with ANSI sequences. The reader's own monospaced font is used, fitted to its columns."""
+    """Draw lines of text with ANSI sequences, in the reader's own monospaced font, fitted to columns."""
     columns = max(len(_STYLE.sub("", line)) for line in lines)
     width, height = round(columns * _ADVANCE) + 2 * _MARGIN, len(lines) * _LINE + 2 * _MARGIN
     drawn = []
     for row, line in enumerate(lines):
         y = _MARGIN + row * _LINE + 14
         for part in runs(line):
-            text = part.text.rstrip(" ")
-            start = part.column + len(text) - len(text.lstrip(" "))
-            if not (text := text.strip(" ")):
+            text = part.text.strip(" ")
+            if not text:
                 continue
+            start = part.column + part.text.index(text)
             kind = f' class="{part.classes}"' if part.classes else ""
             drawn.append(
-                f'<text x="{_MARGIN + start * _ADVANCE:.1f}" y="{y}" textLength="{len(text) * _ADVANCE:.1f}"{kind}>'
+                f'<text x="{_MARGIN + start * _ADVANCE:.1f}" y="{y}"'
+                f' textLength="{len(text) * _ADVANCE:.1f}"{kind}>'
                 f"{html.escape(text, quote=False)}</text>"
             )
     rules = [f".{name} {{ fill: {colors[name]} }}" for name in ("red", "green", "yellow", "blue", "cyan")]
     title = html.escape(_STYLE.sub("", lines[0]).removeprefix("$ "), quote=False)
+    size = f'width="{width}" height="{height}"'
+    rim = f'width="{width - 1}" height="{height - 1}" fill="{colors["back"]}" stroke="{colors["edge"]}"'
     return "\n".join(
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size} role="img"'
             ' xml:space="preserve">',
             f"<title>{title}</title>",
             "<style>",
@@ -133,7 +148,7 @@ def svg(lines: list[str], colors: Mapping[str, str]) -> str:
             ".bold { font-weight: 700 } .dim { opacity: .6 }",
             *rules,
             "</style>",
-            f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8" fill="{colors["back"]}" stroke="{colors["edge"]}"/>',
+            f'<rect x=".5" y=".5" rx="8" {rim}/>',
             *drawn,
             "</svg>\n",
         )
@@ -143,7 +158,9 @@ def svg(lines: list[str], colors: Mapping[str, str]) -> str:
 class Shot(NamedTuple):
     """A part of a page.
 
-    page: the file. until: the CSS selector of what comes below the picture. opened: of what is clicked before.
+    page: the file.
+    until: CSS selector of the first element below the picture.
+    opened: CSS selector of an element to click before.
     """
 
     page: Path
@@ -154,7 +171,8 @@ class Shot(NamedTuple):
 def plan_page(directory: Path) -> Shot:
     """The page of `plan` about an example."""
     page = directory / "plan.html"
-    run("plan", "training", "--to", "2.13", "--output-format", "html", "--output", str(page), directory=EXAMPLES)
+    command = ("plan", "training", "--to", "2.13", "--output-format", "html", "--output", str(page))
+    run(*command, directory=EXAMPLES)
     return Shot(page, "#releases-title")
 
 
@@ -165,7 +183,11 @@ def upgrade_page(directory: Path) -> Shot:
         *("upgrade", ".", "--to", "2.13", "--env", sys.prefix, "--test", "pytest -q", "--unsafe-fixes"),
         directory=project,
     )
-    return Shot(directory / "denoiser-upgrade-2.13" / "report.html", "h2:last-of-type", "details:nth-of-type(5) summary")
+    return Shot(
+        directory / "denoiser-upgrade-2.13" / "report.html",
+        "h2:last-of-type",
+        "details:nth-of-type(5) summary",
+    )
 
 
 OWNERS = {
@@ -179,14 +201,13 @@ OWNERS = {
 
 
 def fleet_page(directory: Path) -> Shot:
-    """The page of `fleet` about all examples: of a second run, before which two of them were fixed."""
+    """The page of `fleet` about all examples, after a second run for which two of them were fixed."""
     served, host = directory / "served", "https://git.acme.example/"
     addresses = {name: f"{host}{owner}/{name}.git" for name, owner in OWNERS.items()}
     for name, owner in OWNERS.items():
         repository(EXAMPLES / name, served / owner / f"{name}.git")
-    (directory / "repos.csv").write_text(
-        "".join(f"{line}\n" for line in ("address,owner", *(f"{addresses[name]},{OWNERS[name]}" for name in OWNERS)))
-    )
+    lines = ["address,owner", *(f"{addresses[name]},{owner}" for name, owner in OWNERS.items())]
+    (directory / "repos.csv").write_text("".join(f"{line}\n" for line in lines))
     rewritten = {
         "GIT_ALLOW_PROTOCOL": "file",
         "GIT_CONFIG_COUNT": "1",
@@ -194,12 +215,12 @@ def fleet_page(directory: Path) -> Shot:
         "GIT_CONFIG_VALUE_0": host,
     }
     command = ("fleet", "repos.csv", "--to", "2.13", "--output", "fleet", "--clones", "clones")
-    run(*command, directory=directory, **rewritten)
+    run(*command, directory=directory, variables=rewritten)
     for name, options in (("training", ()), ("denoiser", ("--unsafe-fixes", "--fix-pins"))):
         project = served / OWNERS[name] / f"{name}.git"
         run("check", "--target", "2.13", "--fix", *options, directory=project, codes=(0, 1))
         commit(project)
-    run(*command, directory=directory, **rewritten)
+    run(*command, directory=directory, variables=rewritten)
     return Shot(directory / "fleet" / "index.html", "#rules-title")
 
 

@@ -40,16 +40,22 @@ class Page:
         self.driver = driver
 
     def open(
-        self, path: Path, *, width: int = 1200, height: int = 900, scheme: str = "light", media: str = ""
+        self,
+        page: Path | str,
+        *,
+        width: int = 1200,
+        height: int = 900,
+        scheme: str = "light",
+        media: str = "",
     ) -> None:
-        """Open a file in a window of CSS pixels, in the colour scheme "light" or "dark"."""
+        """Open a file or an address in a window of CSS pixels, in the colour scheme "light" or "dark"."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [feature]})
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)  # of the page before
-        self.driver.get(path.as_uri())
+        self.driver.get(page if isinstance(page, str) else page.as_uri())
 
     def run(self, script: str, *arguments: object) -> Any:
         """The result of JavaScript, the body of a function; arguments are in `arguments`."""
