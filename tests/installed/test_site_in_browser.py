@@ -67,7 +67,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 @pytest.mark.parametrize(
     ("words", "page"), [("symeig", "rules/TM100/"), ("baseline", "baseline/"), ("from 1.13", "upgrading/")]
 )
-def test_search_needs_no_other_server(site: Path, browser: Page, served: str, words: str, page: str) -> None:
+def test_search_needs_no_other_server(browser: Page, served: str, words: str, page: str) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.open(served, width=1400)
