@@ -1,4 +1,4 @@
-"""Fine-tunes a transformer, written for torch 2.0."""
+"""Fine-tunes a transformer, written for torch 2.2."""
 
 import torch
 from torch.cuda.amp import GradScaler, autocast

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 import shutil
@@ -38,15 +39,23 @@ class Page:
     def __init__(self, driver: Chrome) -> None:
         self.driver = driver
 
-    def open(self, path: Path, *, width: int = 1200, scheme: str = "light", media: str = "") -> None:
-        """Open a file at a width in CSS pixels, in the colour scheme "light" or "dark"."""
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    def open(
+        self,
+        page: Path | str,
+        *,
+        width: int = 1200,
+        height: int = 900,
+        scheme: str = "light",
+        media: str = "",
+    ) -> None:
+        """Open a file or an address in a window of CSS pixels, in the colour scheme "light" or "dark"."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [feature]})
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)  # of the page before
-        self.driver.get(path.as_uri())
+        self.driver.get(page if isinstance(page, str) else page.as_uri())
 
     def run(self, script: str, *arguments: object) -> Any:
         """The result of JavaScript, the body of a function; arguments are in `arguments`."""
@@ -64,6 +73,13 @@ class Page:
     def texts(self, selector: str) -> list[str]:
         """What is to be read in them; nothing in those that are hidden."""
         return [element.text for element in self.all(selector)]
+
+    def picture(self, *, height: int) -> bytes:
+        """A PNG of the upper part of the window. height: in CSS pixels."""
+        width = self.run("return window.innerWidth")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})
+        return base64.b64decode(taken["data"])
 
     def messages(self) -> list[str]:
         """What the console got: errors of scripts, what the page's policy refused."""

@@ -1,4 +1,4 @@
-"""README.md and docs/, executed. `python tests/installed/test_readme.py --update` writes what the commands print."""
+"""README.md and docs/, executed. `PYTHONPATH=tests python tests/installed/test_readme.py --update [PAGE...]` writes what the commands print."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_every_command_prints_what_is_shown(page: Path, clone: Clone) -> None:
     """A reader who follows a page to the letter in a clone sees what the page shows."""
     text = page.read_text("utf-8")
     assert executed(text, clone) == text, (
-        "run `python tests/installed/test_readme.py --update` and read the difference"
+        "run `PYTHONPATH=tests python tests/installed/test_readme.py --update` and read the difference"
     )
 
 
@@ -275,10 +275,10 @@ def test_the_readme_is_short() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["--update"]:
-        sys.exit("usage: python tests/installed/test_readme.py --update")
+    if sys.argv[1:2] != ["--update"]:
+        sys.exit("usage: python tests/installed/test_readme.py --update [PAGE...]")
     with tempfile.TemporaryDirectory() as name:
         clone = Clone(Path(name).resolve())
-        for page in PAGES:
+        for page in [Path(name).resolve() for name in sys.argv[2:]] or PAGES:
             page.write_text(executed(page.read_text("utf-8"), clone), "utf-8")
             clone.restore()

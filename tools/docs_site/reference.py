@@ -17,8 +17,8 @@ def command_line() -> str:
     parts = [
         "---\ntitle: Command line\n---",
         "# Command line",
-        "The options of every command, as `torchmigrate COMMAND --help` lists them. "
-        "[Exit codes](../exit-codes.md) are the same for all commands unless a command says otherwise.",
+        "The options of every command, as in `torchmigrate COMMAND --help`. All commands have the same "
+        "[exit codes](../exit-codes.md), except where noted.",
     ]
     context = click.Context(commands, info_name="torchmigrate")
     rows = []
@@ -56,10 +56,9 @@ def configuration() -> str:
         "---\ntitle: Configuration keys\n---",
         "# Configuration keys",
         "Every key of `[tool.torchmigrate]` in `pyproject.toml`, and of `torchmigrate.toml`. "
-        "[Configuration](../configuration.md) says which file holds for which code, "
-        "and `torchmigrate config FILE` shows what is in force for a file. The same as JSON Schema, for "
-        "editors: [torchmigrate.json](../schemas/torchmigrate.json) and "
-        "[pyproject.json](../schemas/pyproject.json).",
+        "[Configuration](../configuration.md) describes which file applies, and `torchmigrate config FILE` "
+        "shows the settings of a file. For editors, there are JSON Schemas: "
+        "[torchmigrate.json](../schemas/torchmigrate.json) and [pyproject.json](../schemas/pyproject.json).",
     ]
     for key in KEYS:
         parts += [f"## {key.name}", prose(key.text)]

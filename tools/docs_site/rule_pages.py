@@ -15,7 +15,7 @@ from torchmigrate.report.explanation import Section, about, fix_level, releases,
 from torchmigrate.report.rule_texts import generic
 
 TOPICS = {
-    "TM0": "Core, tensors and names that are gone",
+    "TM0": "Core, tensors and removed names",
     "TM1": "Maths, linear algebra and FFT",
     "TM2": "torch.cuda.amp and apex",
     "TM3": "functorch and autograd",
@@ -87,9 +87,9 @@ def index() -> str:
     parts = [
         "---\ntitle: Rules\nhide:\n  - toc\n---",
         "# Rules",
-        f"torchmigrate has {len(rules)} rules. Each has a stable code and a name; both select it and "
-        "suppress it. A finding is an error if the API is gone in the target release, a warning if it warns "
-        "there or changed its results, and an info if it is only outdated.",
+        f"torchmigrate has {len(rules)} rules. Use the code or the name of a rule to select or suppress it. "
+        "*error*: removed in the target release. *warning*: deprecated there, or its results changed. "
+        "*info*: works, but is outdated.",
         '<div class="rule-filter" data-libraries="' + " ".join(libraries) + '"></div>',
     ]
     for prefix, topic in TOPICS.items():
@@ -114,7 +114,7 @@ def groups_table() -> str:
 
 
 def _row(rule: Rule) -> tuple[str, ...]:
-    off = " *Off unless selected.*" if rule.opt_in else ""
+    off = ". *Off unless selected.*" if rule.opt_in else ""
     off += f" *Group: [{rule.group}](../which-rules.md#{rule.group}).*" if rule.group else ""
     summary = cell(generic(rule, rule.summary)) + off
     fix = _FIXES[fix_level(rule)]
