@@ -85,7 +85,8 @@ def test_contents(wheel: Path) -> None:
         for path in ROOT.glob("rules/**/*.yaml")
     }
     assert rules
-    assert {name for name in names if name.endswith(".yaml")} == rules
+    template = "torchmigrate/authoring/template.yaml"
+    assert {name for name in names if name.endswith(".yaml")} == {*rules, template}
     assert {"torchmigrate/catalogue/_compiled.rules", "torchmigrate/py.typed"} <= names
     libraries = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
     assert {f"torchmigrate/versions/api/{library}.gz" for library in libraries} <= names
