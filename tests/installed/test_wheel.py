@@ -151,3 +151,31 @@ def test_installed_recorder(scripts: Path, tmp_path: Path) -> None:
         found = json.loads(evidence.read_text())["files"]["test_names.py"]["places"]
         assert found == {"7:11 symeig": {"receiver": ["object:torch.Rows:torch.Rows"]}}
         evidence.unlink()
+
+
+def test_the_readme_says_how_to_install_it(wheel: Path, tmp_path: Path) -> None:
+    """The commands at the top of README.md install and run it, with the wheel in a local index."""
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()[:12]
+    (install,) = [line.partition("#")[0] for line in lines if line.startswith("pip install torchmigrate")]
+    (once,) = [line.partition("#")[0].split() for line in lines if line.startswith("uvx ")]
+    index = tmp_path / "index" / "torchmigrate"
+    index.mkdir(parents=True)
+    (index / wheel.name).write_bytes(wheel.read_bytes())
+    (index / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>\n')
+    project, home = tmp_path / "project", tmp_path / "venv"
+    project.mkdir()
+    (project / "a.py").write_text("import torch\n\ny = torch.ger(a, b)\n")
+    venv.create(home, with_pip=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {
+        "PATH": os.pathsep.join((str(home / "bin"), os.environ["PATH"])),
+        "PIP_EXTRA_INDEX_URL": index.parent.as_uri(),
+        "PIP_NO_COMPILE": "1",
+    }
+    done = subprocess.run(
+        ["bash", "-c", install], cwd=project, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "a.py:3:5: TM110 [*]" in done.stdout, done.stdout + done.stderr
+    # `uvx` runs the program of that name in the newest release.
+    assert once == ["uvx", "torchmigrate", "check"]
+    assert (home / "bin" / once[1]).exists()
