@@ -271,7 +271,7 @@ def test_links_of_the_readme() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.read_text("utf-8").splitlines()) <= 200
+    assert len(README.read_text("utf-8").splitlines()) <= 150
 
 
 if __name__ == "__main__":
