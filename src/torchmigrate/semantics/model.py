@@ -323,6 +323,14 @@ class SemanticModel(Struct, eq=False):
     # id of an expression -> what it was while the code ran, where that was recorded.
     seen: dict[int, tuple[Seen, ...]] = field(default_factory=dict)
     _nodes: Nodes | None = None
+    _by_node: dict[int, Use] | None = None
+
+    def qualified(self, node: ast.AST) -> str | None:
+        """The library name that an expression surely is."""
+        if self._by_node is None:
+            self._by_node = {id(use.node): use for use in self.uses}
+        use = self._by_node.get(id(node))
+        return use.candidates[0] if use is not None and use.sure else None
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -355,4 +363,4 @@ class SemanticModel(Struct, eq=False):
         self.tested.clear()
         self.tests.clear()
         self.seen = {}
-        self._nodes = None
+        self._nodes = self._by_node = None
