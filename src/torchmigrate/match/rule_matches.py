@@ -506,6 +506,10 @@ def _methods(text: str) -> tuple[str, ...]:
     )
 
 
+def _is_unpacked(call: ast.Call | None) -> bool:
+    return call is not None and any(keyword.arg is None for keyword in call.keywords)
+
+
 def make_place(
     use: Use, source: Source, kinds: ValueFacts, spell: Callable[[str], str | None]
 ) -> MatchContext:
@@ -521,6 +525,7 @@ def make_place(
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
         kinds=lambda node: kinds.of(node, use.scope),
+        keywords=around.flow.keywords if _is_unpacked(use.call) else None,
         seen=lambda node, once: kinds.seen(node, once=once),
         recorded=bool(kinds.names.seen),
         depths=kinds.depths,

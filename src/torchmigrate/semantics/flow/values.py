@@ -420,6 +420,65 @@ class ValueFlow:
                     if other is not target and self.classes.owner_of(other.value) is not None:
                         yield other
 
+    def keywords(self, node: ast.expr) -> tuple[dict[str, tuple[ast.AST, ast.expr]], bool]:
+        """What `**node` surely gives to a call: each keyword with the place of its key, and its value.
+
+        Also returns whether that is all. Nothing is known unless `node` comes from one dictionary, or is the
+        `**options` of a function; and of a dictionary only what is written in any case.
+        """
+        origins = self.origins(node)
+        (only,) = origins if len(origins) == 1 else (None,)
+        made = only.node if only is not None and not only.path else None
+        found: dict[str, tuple[ast.AST, ast.expr]] = {}
+        if isinstance(made, ast.arg):
+            return self._options_given(made), False
+        pairs: list[tuple[ast.AST | None, object, ast.expr]] = []
+        if isinstance(made, ast.Dict):
+            for key, value in zip(made.keys, made.values, strict=True):
+                pairs.append((key, constant_key(key) if key is not None else None, value))
+        elif isinstance(made, ast.Call) and self.builtin(made.func) == "dict" and not made.args:
+            pairs += [(item if item.arg else None, item.arg, item.value) for item in made.keywords]
+        else:
+            return found, False
+        complete = True
+        for place, name, value in pairs:
+            if place is None:
+                inner, all_known = self.keywords(value)
+                found.update(inner)
+                complete = complete and all_known
+            elif isinstance(name, str):
+                found[name] = (place, value)
+            else:
+                complete = False
+        for mention in self._mentions_of_made(made):
+            outer = self.names.parents.get(mention)
+            if isinstance(outer, ast.keyword) or _is_only_read(outer):
+                continue
+            complete = False
+            if not isinstance(outer, ast.Subscript):
+                return {}, False
+            name, statement = constant_key(outer.slice), self.names.parents.get(outer)
+            if isinstance(outer.ctx, ast.Del):
+                found.pop(str(name), None)
+            elif isinstance(statement, ast.Assign) and isinstance(name, str):
+                always = isinstance(self.names.parents.get(statement), (ast.Module, *_Def))
+                if always and statement.lineno < node.lineno:
+                    found[name] = (outer.slice, statement.value)
+        return found, complete
+
+    def _options_given(self, argument: ast.arg) -> dict[str, tuple[ast.AST, ast.expr]]:
+        """What the calls in the file give to `**options` of a function."""
+        function = self.index.home_of(argument)
+        if not isinstance(function, _Def) or function.args.kwarg is not argument:
+            return {}
+        named = parameters(function)
+        return {
+            item.arg: (item, item.value)
+            for call, _ in self.calls_of(function)[0]
+            for item in call.keywords
+            if item.arg is not None and item.arg not in named
+        }
+
     # ---- functions and classes of the file -----------------------------------------------------------------
 
     def called(self, call: ast.Call) -> Function | None:
@@ -552,3 +611,12 @@ class ValueFlow:
             for call in self.names.nodes(ast.Call)
             if getattr(call.func, "attr", getattr(call.func, "id", "")) in made
         ]
+
+
+def _is_only_read(node: ast.AST | None) -> bool:
+    """Whether what is done with a dictionary leaves it as it is."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("items", "keys", "values", "get", "copy")
+    return isinstance(node, (ast.Compare, ast.Subscript)) and isinstance(
+        getattr(node, "ctx", None), (ast.Load, type(None))
+    )
