@@ -14,7 +14,7 @@ from weakref import WeakMethod
 from torchmigrate.evidence.kinds import SHAPE
 from torchmigrate.semantics.facts.dimensions import plain_rank
 from torchmigrate.semantics.facts.file_facts import FileFacts
-from torchmigrate.semantics.facts.sparse import Variables, is_sparse
+from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
 from torchmigrate.semantics.flow.domain import NOTHING, OPEN, UNKNOWN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.steps import EACH, Path
 from torchmigrate.semantics.flow.values import ValueFlow
@@ -26,7 +26,7 @@ from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
 
-TENSOR, NUMBER, INTEGER, SPARSE, MATRIX = "tensor", "number", "integer", "sparse", "matrix"
+TENSOR, NUMBER, INTEGER, MATRIX = "tensor", "number", "integer", "matrix"
 INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
@@ -53,7 +53,8 @@ _TRUTH = frozenset(
 _INDICES = frozenset("argmax argmin argsort randint randperm nonzero bincount searchsorted bucketize".split())
 _KEEP = frozenset(
     "view reshape unsqueeze squeeze t transpose permute expand expand_as repeat contiguous clone detach cpu "
-    "cuda flatten index_select narrow masked_select flip roll view_as requires_grad_ pin_memory abs".split()
+    "cuda flatten index_select narrow masked_select flip roll view_as requires_grad_ pin_memory abs "
+    "gather take repeat_interleave diagonal tril triu unfold chunk split unbind select".split()
 )
 # What these give is complex, whatever they are given.
 _COMPLEX = frozenset(
@@ -100,7 +101,7 @@ class ValueFacts:
         self.names = names
         self.around = around
         self._dtypes = _Dtypes(around.flow, self.is_tensor)
-        self._sparse: Variables = {}
+        self._sparse = Sparse(around.flow)
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; "sparse" is what it may be."""
@@ -117,8 +118,7 @@ class ValueFacts:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
-        sparse = is_sparse(node, scope, self.around, self._sparse)
-        if sparse or (self.names.seen and SPARSE in self.seen(node, once=True)):
+        if SPARSE in self._sparse.of(node) or (self.names.seen and SPARSE in self.seen(node, once=True)):
             found.add(SPARSE)
         if plain_rank(node, scope, self.around) == 2:
             found.add(MATRIX)
@@ -255,6 +255,8 @@ class _Dtypes(Domain[str]):
             if last in _KEEP or last in _LIKE or last.startswith("masked_fill"):
                 kept = self.of(receiver)
                 return _each(kept, {"complex": "floating"}, keep=True) if last == "abs" else kept
+            if last in ("max", "min") and not node.args and not node.keywords:
+                return self.of(receiver)
             return self._sum(receiver) if last in _SUMS else _UNKNOWN
         if not name.startswith("torch.") or not node.args:
             return _UNKNOWN
