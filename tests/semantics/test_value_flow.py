@@ -265,3 +265,10 @@ def test_where_values_go(text: str, wanted: set[str]) -> None:
 def test_long_ways_end(unit: str) -> None:
     lines = [unit.format(n=number, m=number - 1) for number in range(1, 2000)]
     assert origins("x0 = a()\n" + "\n".join(lines) + "\nask(x1999)\n") == {"a()"}
+
+
+def test_objects_that_make_each_other() -> None:
+    """What is too far away is not followed, and no error."""
+    unit = "class A{n}:\n    def make(self, y):\n        return A{n}()\nx{n} = x{m} if c else x{m}.make(1)\n"
+    text = "".join(unit.format(n=number, m=number - 1) for number in range(1, 500))
+    assert "a()" in origins(f"x0 = a()\n{text}ask(x499)\n")

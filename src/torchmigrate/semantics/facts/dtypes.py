@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from weakref import WeakMethod
 
 from torchmigrate.evidence.kinds import SHAPE
+from torchmigrate.semantics.facts.devices import CUDA, Devices
 from torchmigrate.semantics.facts.dimensions import plain_rank
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
@@ -30,7 +31,7 @@ TENSOR, NUMBER, INTEGER, MATRIX = "tensor", "number", "integer", "matrix"
 INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INT, INTEGER, SPARSE, MATRIX, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+    [TENSOR, NUMBER, INT, INTEGER, SPARSE, MATRIX, CUDA, "bool", "floating", "bfloat16", "complex", *INTEGERS]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -102,9 +103,11 @@ class ValueFacts:
         self.around = around
         self._dtypes = _Dtypes(around.flow, self.is_tensor)
         self._sparse = Sparse(around.flow)
+        self._devices = Devices(around.flow)
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
-        """All that an expression surely is, of `KINDS`; "sparse" is what it may be."""
+        """All that an expression surely is, of `KINDS`; "sparse" is what it may be, and
+        "cuda" a tensor on a CUDA device in all calls of the file."""
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
@@ -120,6 +123,8 @@ class ValueFacts:
                 found.add("floating")
         if SPARSE in self._sparse.of(node) or (self.names.seen and SPARSE in self.seen(node, once=True)):
             found.add(SPARSE)
+        if self._devices.is_surely(node, CUDA):
+            found.add(CUDA)
         if plain_rank(node, scope, self.around) == 2:
             found.add(MATRIX)
         return frozenset(found)

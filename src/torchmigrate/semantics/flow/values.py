@@ -34,6 +34,7 @@ _MOST_STEPS = 32  # from one expression: what comes from more places is unknown
 _MOST_KEYS = 4  # of a path: items of items of items
 _MOST_CALLEES = 20  # functions that are looked up to look up one
 _IN_PLACE = pattern(r"[a-z]\w*[^_]_")
+_STILL_MODULE = frozenset("cuda cpu to float double half bfloat16 train eval requires_grad_".split())
 _PARTIAL = "functools.partial"
 # What they make holds what the argument holds.
 _FIRST = frozenset(["list", "tuple", "sorted", "reversed", "set", "iter", "dict"])
@@ -56,6 +57,7 @@ class ValueFlow:
         self.classes = Classes(self.index)
         self._sources: dict[ast.AST, Steps] = {}
         self._calls: dict[ast.AST, tuple[list[tuple[ast.Call, int]], bool]] = {}
+        self._owners: dict[ast.AST, ast.ClassDef | None] = {}  # the classes of objects
         self._callees = 0  # that are being looked up
 
     # ---- steps back ------------------------------------------------------------------------------------
@@ -483,7 +485,7 @@ class ValueFlow:
 
     def called(self, call: ast.Call) -> Function | None:
         """The one function of the file that a call calls; of a class, not its `__init__`."""
-        found = self._definition(call.func)
+        found = self.definition(call.func)
         if isinstance(found, (*_Def, ast.Lambda)):
             return found
         if isinstance(call.func, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
@@ -493,37 +495,36 @@ class ValueFlow:
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The class of the file that an expression is an object of, where it is surely made by that."""
-        if self._callees > _MOST_CALLEES:
+        if node not in self._owners:
+            self._owners[node] = None  # of what is made by itself
+            found = {
+                self.definition(_maker(step.node)) if not step.path else None for step in self.origins(node)
+            }
+            (only,) = found if len(found) == 1 else (None,)
+            self._owners[node] = only if isinstance(only, ast.ClassDef) else None
+        return self._owners[node]
+
+    def definition(self, node: ast.AST | None) -> ast.AST | None:
+        """The function, class or lambda of the file that an expression is; None also at the end of a long
+        chain of calls that make each other."""
+        if node is None or self._callees > _MOST_CALLEES:
             return None
         self._callees += 1
         try:
-            made = self.origins(node)
+            return self._defined(node)
         finally:
             self._callees -= 1
-        found = {
-            self._definition(step.node.func) if isinstance(step.node, ast.Call) and not step.path else None
-            for step in made
-        }
-        (only,) = found if len(found) == 1 else (None,)
-        return only if isinstance(only, ast.ClassDef) else None
 
-    def _definition(self, node: ast.AST) -> ast.AST | None:
-        """The function, class or lambda of the file that an expression is."""
+    def _defined(self, node: ast.AST) -> ast.AST | None:
         if isinstance(node, ast.Attribute):
             owner = self.classes.owner_of(node.value)
             if owner is None and node.attr in self.classes.method_names:
-                made = self._definition(node.value)
+                made = self.definition(node.value)
                 owner = made if isinstance(made, ast.ClassDef) else self.class_of(node.value)
             return self.classes.method(owner, node.attr) if owner is not None else None
         if not isinstance(node, ast.Name):
             return node if isinstance(node, ast.Lambda) else None
-        if self._callees > _MOST_CALLEES:
-            return None
-        self._callees += 1
-        try:
-            found = self.origins(node)
-        finally:
-            self._callees -= 1
+        found = self.origins(node)
         (only,) = found if len(found) == 1 else (None,)
         made = only.node if only is not None and not only.path else None
         return made if isinstance(made, (*_Def, ast.ClassDef, ast.Lambda)) else None
@@ -570,7 +571,7 @@ class ValueFlow:
             elif isinstance(outer, ast.Call) and node in outer.args:
                 closed = False
                 partial = outer.args[0] is node and self._import_of(outer.func) == _PARTIAL
-                if partial and self._definition(node) is function:
+                if partial and self.definition(node) is function:
                     found.append((without_first(outer), shift))
             else:
                 closed = False
@@ -578,7 +579,7 @@ class ValueFlow:
 
     def _calls_it(self, call: ast.Call, function: ast.AST, owner: ast.AST | None) -> bool:
         if isinstance(owner, ast.ClassDef) and getattr(function, "name", "") == "__init__":
-            return self._definition(call.func) is owner
+            return self.definition(call.func) is owner
         return self.called(call) is function
 
     def builtin(self, node: ast.AST) -> str | None:
@@ -604,7 +605,7 @@ class ValueFlow:
         classes = {owner.name for owner in self.names.nodes(ast.ClassDef)}
         for call in self.names.nodes(ast.Call):
             outer = self.names.parents.get(call)
-            if getattr(call.func, "id", "") in classes and isinstance(outer, ast.Assign):
+            if isinstance(outer, ast.Assign) and getattr(_maker(call), "id", "") in classes:
                 made.update(getattr(item, "attr", getattr(item, "id", "")) for item in outer.targets)
         return [
             call.func
@@ -620,3 +621,13 @@ def _is_only_read(node: ast.AST | None) -> bool:
     return isinstance(node, (ast.Compare, ast.Subscript)) and isinstance(
         getattr(node, "ctx", None), (ast.Load, type(None))
     )
+
+
+def _maker(node: ast.AST | None) -> ast.AST | None:
+    """What is called to make an object, without methods that return it: `Net` of `Net().cuda()`."""
+    while isinstance(node, ast.Call):
+        inner = node.func
+        if not isinstance(inner, ast.Attribute) or inner.attr not in _STILL_MODULE:
+            return inner
+        node = inner.value
+    return None
