@@ -60,7 +60,7 @@ NAMES = {
     "x = a()\ndef f():\n    ask(x)": {"a()"},
     "x = a()\nx = b()\ndef f():\n    ask(x)": {"a()", "b()"},
     "def f():\n    x = a()\n    def g():\n        ask(x)": {"a()"},
-    "x = a()\ndef f():\n    global x\n    x = b()\n    ask(x)": {UNKNOWN},
+    "x = a()\ndef f():\n    global x\n    x = b()\n    ask(x)": {"a()", "b()"},
     "import x\nask(x)": {"x"},
     "del x\nask(x)": {UNKNOWN},
     "async def f():\n    ask(await a())": {"a()"},

@@ -29,7 +29,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         if file.runs_elsewhere(guards):
             continue
-        if any(not isinstance(item.value, ast.Dict) for item in _indexed(node, file)):
+        if any(not _is_dictionary(item.value, file) for item in _indexed(node, file)):
             span = file.source.span(node)
             yield finding_at(rule, file, span, symbol="torch.Tensor.__truediv__", fix=None)
 
@@ -46,3 +46,11 @@ def _indexed(node: ast.BinOp, file: FileContext) -> Iterator[ast.Subscript]:
             yield outer
         if len(seen) < _MOST:
             seen += [use for use in forward.of(place) if use not in seen]
+
+
+def _is_dictionary(node: ast.expr, file: FileContext) -> bool:
+    made = [step.node for step in file.flow.origins(node)]
+    called = [item.func for item in made if isinstance(item, ast.Call)]
+    return any(isinstance(item, (ast.Dict, ast.DictComp)) for item in made) or any(
+        getattr(function, "attr", getattr(function, "id", "")).lower().endswith("dict") for function in called
+    )

@@ -151,7 +151,7 @@ class ValueFlow:
             return _UNKNOWN if node.id in parameters(home) else None
         scope = self.index.scope_at(home)
         if node.id in scope.globals or node.id in scope.nonlocals:
-            return _UNKNOWN
+            return None
         flow = self.index.reaching(home)
         seen = flow.of(node) or flow.inner(node)
         if not seen:
@@ -406,7 +406,10 @@ class ValueFlow:
         return found
 
     def _mentions_of_made(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Mentions of the variable, or the attribute of `self`, that a container is made for."""
+        """Mentions of the variable or attribute of `self` that a container is made for, or of a parameter."""
+        if isinstance(node, ast.arg):
+            home = self.index.home_of(node)
+            yield from (name for name in self.index.named(node.arg) if self.index.binds(name, home))
         made = self.names.parents.get(node)
         if not isinstance(made, (ast.Assign, ast.AnnAssign)) or made.value is not node:
             return
@@ -432,17 +435,17 @@ class ValueFlow:
         (only,) = origins if len(origins) == 1 else (None,)
         made = only.node if only is not None and not only.path else None
         found: dict[str, tuple[ast.AST, ast.expr]] = {}
-        if isinstance(made, ast.arg):
-            return self._options_given(made), False
         pairs: list[tuple[ast.AST | None, object, ast.expr]] = []
         if isinstance(made, ast.Dict):
             for key, value in zip(made.keys, made.values, strict=True):
                 pairs.append((key, constant_key(key) if key is not None else None, value))
         elif isinstance(made, ast.Call) and self.builtin(made.func) == "dict" and not made.args:
             pairs += [(item if item.arg else None, item.arg, item.value) for item in made.keywords]
+        elif isinstance(made, ast.arg):
+            found = self._options_given(made)
         else:
             return found, False
-        complete = True
+        complete = not isinstance(made, ast.arg)
         for place, name, value in pairs:
             if place is None:
                 inner, all_known = self.keywords(value)
@@ -458,6 +461,12 @@ class ValueFlow:
                 continue
             complete = False
             if not isinstance(outer, ast.Subscript):
+                call = self.names.parents.get(outer) if isinstance(outer, ast.Attribute) else None
+                if isinstance(outer, ast.Attribute) and outer.attr == "pop" and isinstance(call, ast.Call):
+                    taken = constant_key(call.args[0]) if call.args else None
+                    if isinstance(taken, str):
+                        found.pop(taken, None)
+                        continue
                 return {}, False
             name, statement = constant_key(outer.slice), self.names.parents.get(outer)
             if isinstance(outer.ctx, ast.Del):
