@@ -524,7 +524,7 @@ def make_place(
         parameters=lambda node: around.parameters(node, use.scope),
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
-        kinds=lambda node: kinds.of(node, use.scope),
+        kinds=lambda node, wanted: kinds.of(node, use.scope, wanted),
         keywords=around.flow.keywords if _is_unpacked(use.call) else None,
         seen=lambda node, once: kinds.seen(node, once=once),
         recorded=bool(kinds.names.seen),
