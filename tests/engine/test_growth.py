@@ -12,7 +12,7 @@ from harness.fixing import checked_and_fixed
 from harness.launcher import launch
 
 from torchmigrate.project.mentions import Mentions, Name
-from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.flow.answers import Answers
 
 ENDS = 120  # seconds, of which each takes one or two; without the cure they took hours
 

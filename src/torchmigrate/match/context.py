@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from torchmigrate.catalogue.model import Case
 from torchmigrate.findings import Applicability, Edit, Reason
+from torchmigrate.match.signature import Keywords
 from torchmigrate.semantics.model import Use
 
 
@@ -34,7 +35,8 @@ class MatchContext(Struct):
     parameters: those of a lambda, or of a function of this file; None if it is not known.
     parents: the node around a node within the statement; None for the statement.
     unused: whether nothing reads what is assigned to this target.
-    kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
+    kinds: which of some kinds an expression surely is: "tensor", a dtype, "number" (see `dtypes.KINDS`).
+    keywords: what `**options` of a call gives; None: that is not looked up.
     seen: the same by what was seen in every run, or in one of them.
     recorded: whether anything of the file was recorded.
     depths: how many dimensions it had in the runs that were recorded; None: not known of one.
@@ -50,7 +52,8 @@ class MatchContext(Struct):
     parameters: Callable[[ast.expr], ast.arguments | None]
     parents: Callable[[ast.AST], ast.AST | None]
     unused: Callable[[ast.Name], bool]
-    kinds: Callable[[ast.expr], frozenset[str]]
+    kinds: Callable[[ast.expr, frozenset[str]], frozenset[str]]
+    keywords: Keywords | None = None
     seen: Callable[[ast.expr, bool], frozenset[str]] = lambda node, once: frozenset()
     recorded: bool = False
     depths: Callable[[ast.expr], frozenset[int | None]] = lambda node: frozenset()

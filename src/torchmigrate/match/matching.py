@@ -10,7 +10,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.match.conditions import ArgumentValue, all_hold
 from torchmigrate.match.context import Match, MatchContext
 from torchmigrate.match.pattern import METAVARIABLE, match_pattern
-from torchmigrate.match.signature import RECEIVER, Argument, arguments_of, bind, parse_signature
+from torchmigrate.match.signature import RECEIVER, Argument, Keywords, arguments_of, bind, parse_signature
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values.objects import inherited
@@ -35,7 +35,7 @@ def matches(rule: Rule, place: MatchContext) -> Match | None:
         return Match(use.start, use.end, symbol)
     if use.call is None and use.role is not Role.DECORATOR:
         return None
-    given = given_by(signature_of(rule, symbol), use)
+    given = given_by(signature_of(rule, symbol), use, place.keywords)
     if any(given.state(name) != "absent" for name in rule.missing):
         return None
     if not all_hold(rule.match, given, place, finding=True):
@@ -80,13 +80,13 @@ def signature_of(rule: Rule, symbol: str) -> str | None:
     return rule.symbols.get(symbol, {}).get("signature", rule.signature)
 
 
-def given_by(signature: str | None, use: Use) -> ArgumentValue:
-    """What a use gives to the parameters of the signature."""
+def given_by(signature: str | None, use: Use, keywords: Keywords | None = None) -> ArgumentValue:
+    """What a use gives to the parameters of the signature. keywords: what `**options` gives."""
     known = parse_signature(signature) if signature is not None else None
     if use.call is None:
         arguments = [_DECORATED] if use.role is Role.DECORATOR else []
     else:
-        arguments = arguments_of(use.call)
+        arguments = arguments_of(use.call, keywords)
     receiver = use.node.value if use.method and isinstance(use.node, ast.Attribute) else None
     return ArgumentValue(known, arguments, bind(known, arguments, method=use.method), receiver)
 

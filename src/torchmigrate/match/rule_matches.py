@@ -506,6 +506,10 @@ def _methods(text: str) -> tuple[str, ...]:
     )
 
 
+def _is_unpacked(call: ast.Call | None) -> bool:
+    return call is not None and any(keyword.arg is None for keyword in call.keywords)
+
+
 def make_place(
     use: Use, source: Source, kinds: ValueFacts, spell: Callable[[str], str | None]
 ) -> MatchContext:
@@ -520,7 +524,8 @@ def make_place(
         parameters=lambda node: around.parameters(node, use.scope),
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
-        kinds=lambda node: kinds.of(node, use.scope),
+        kinds=lambda node, wanted: kinds.of(node, use.scope, wanted),
+        keywords=around.flow.keywords if _is_unpacked(use.call) else None,
         seen=lambda node, once: kinds.seen(node, once=once),
         recorded=bool(kinds.names.seen),
         depths=kinds.depths,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -72,8 +72,15 @@ class Argument(Struct, frozen=True):
         return self.keyword is None and not self.star
 
 
-def arguments_of(call: ast.Call) -> list[Argument]:
-    """The arguments of a call in the order in which they are written."""
+# What `**node` gives, as `ValueFlow.keywords` has it.
+Keywords = Callable[[ast.expr], "tuple[dict[str, tuple[ast.AST, ast.expr]], bool]"]
+
+
+def arguments_of(call: ast.Call, keywords: Keywords | None = None) -> list[Argument]:
+    """The arguments of a call in the order in which they are written.
+
+    keywords: what `**options` gives; arguments of that have the key in a dictionary as their node.
+    """
     found: list[tuple[tuple[int, int], Argument]] = []
     for value in call.args:
         starred = isinstance(value, ast.Starred)
@@ -82,7 +89,22 @@ def arguments_of(call: ast.Call) -> list[Argument]:
         place = (keyword.lineno, keyword.col_offset)
         found.append((place, Argument("" if keyword.arg else "**", keyword.arg, keyword.value, keyword)))
     found.sort(key=lambda item: item[0])
-    return [argument for _, argument in found]
+    arguments = [argument for _, argument in found]
+    return arguments if keywords is None else [*_unfolded(arguments, keywords)]
+
+
+def _unfolded(arguments: list[Argument], keywords: Keywords) -> Iterator[Argument]:
+    """The arguments, with what `**options` gives in its place, as far as that is known."""
+    named = {item.keyword for item in arguments}
+    for item in arguments:
+        if item.star == "**" and item.value is not None:
+            given, complete = keywords(item.value)
+            for name, (place, value) in given.items():
+                if name not in named:
+                    yield Argument("", name, value, place)
+            if complete:
+                continue
+        yield item
 
 
 class Bound(Struct, frozen=True):

@@ -15,6 +15,7 @@ from torchmigrate.project.own_packages import own_packages
 from torchmigrate.rewrite.imports.planner import ImportPlanner
 from torchmigrate.semantics.exports import Exports
 from torchmigrate.semantics.facts.file_facts import FileFacts
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, Guards, SemanticModel, Value
@@ -113,6 +114,11 @@ class FileContext:
     def around(self) -> FileFacts:
         """What is around the uses of the file."""
         return FileFacts(self.names)
+
+    @property
+    def flow(self) -> ValueFlow:
+        """Where values come from, and where they go."""
+        return self.around.flow
 
     @cached_property
     def exports(self) -> Exports:

@@ -10,7 +10,7 @@ from functools import cached_property
 from torchmigrate.codemods.apex.uses import Scaled
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.flow.answers import Answers
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 from torchmigrate.semantics.model import Use

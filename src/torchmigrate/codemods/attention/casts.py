@@ -11,7 +11,7 @@ from torchmigrate.codemods.attention.sites import Site
 from torchmigrate.codemods.attention.trail import RemovedStatements, binds
 from torchmigrate.codemods.base.operations import Operation, Reader
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.flow.answers import Answers
 from torchmigrate.source.trees import walk
 
 _SINGLE = ("torch.float32", "torch.float")

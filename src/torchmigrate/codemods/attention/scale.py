@@ -6,7 +6,7 @@ import ast
 
 from torchmigrate.codemods.attention.sites import Site
 from torchmigrate.codemods.base.operations import Reader, is_self, number, same
-from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.flow.answers import Answers
 from torchmigrate.source.trees import walk
 
 # Expressions, and their operators, that hold no other scale.

@@ -22,7 +22,7 @@ from torchmigrate.codemods.fft.shapes import (
     plain_call,
     sliced,
 )
-from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.flow.answers import Answers
 from torchmigrate.semantics.flow.reaching import Definition, Reaching
 
 _DEEPEST = 40  # variables that are computed from each other

@@ -44,7 +44,7 @@ _IMPORTED = "other files may use `{name}`"
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings of one of the rules about a flag of builders."""
-    hits = [_with_weights_by_name(hit) for hit in hits]
+    hits = [_with_weights_by_name(hit) for hit in hits if not _is_unpacked(hit)]
     if "pretrained" not in file.source.text:
         yield from file.fixes.findings(hits)
         return
@@ -53,6 +53,14 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     search.run()
     yield from file.fixes.findings([hit for hit in hits if hit.use.call not in search.seen])
     yield from search.findings()
+
+
+def _is_unpacked(hit: RuleMatch) -> bool:
+    """Whether the flag is given by `**options`, which the search finds and rewrites."""
+    call = hit.use.call
+    if call is None or all(keyword.arg for keyword in call.keywords):
+        return False
+    return (hit.match.start, hit.match.end) not in map(hit.place.span, (*call.args, *call.keywords))
 
 
 def _with_weights_by_name(hit: RuleMatch) -> RuleMatch:

@@ -21,8 +21,8 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import span_in_fstring, suffix_replaced
-from torchmigrate.semantics.facts.answers import Answers
 from torchmigrate.semantics.facts.file_facts import FileFacts
+from torchmigrate.semantics.flow.answers import Answers
 from torchmigrate.semantics.model import BindingKind, Operation, Scope
 
 TITLE = "Replace with `.item()`"

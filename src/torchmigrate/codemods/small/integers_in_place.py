@@ -30,6 +30,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.FloorDiv: "__ifloordiv__",
     ast.Div: "__itruediv__",
 }
+_INTEGER, _NUMBER = frozenset([INTEGER]), frozenset([NUMBER])
 # What dropped the fraction of a number until it began to raise, so that a whole number is the same there.
 _DROPPED = frozenset(["__iadd__", "__isub__", "__imul__", "add_", "sub_", "mul_", "clamp_"])
 
@@ -79,12 +80,12 @@ def _augmented(file: FileContext, facts: ValueFacts) -> Iterator[tuple[ast.AugAs
         node = binding.statement
         if not isinstance(node, ast.AugAssign) or binding.node is not node.target:
             continue
-        if isinstance(node.target, ast.Name) and INTEGER in facts.of(node.target, binding.scope):
+        if isinstance(node.target, ast.Name) and INTEGER in facts.of(node.target, binding.scope, _INTEGER):
             yield node, binding.scope, binding.guards
     for part, scope, guards, fstring in file.names.operations:
         if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Store) or fstring is not None:
             continue
-        if INTEGER in facts.of(part.value, scope):
+        if INTEGER in facts.of(part.value, scope, _INTEGER):
             around = file.names.parents.get(part)
             if isinstance(around, ast.AugAssign):
                 yield around, scope, guards
@@ -101,7 +102,7 @@ def _is_float(node: ast.expr, scope: Scope, facts: ValueFacts) -> bool:
         return isinstance(node.op, (ast.USub, ast.UAdd)) and _is_float(node.operand, scope, facts)
     if isinstance(node, ast.BinOp):
         left, right = node.left, node.right
-        numbers = NUMBER in facts.of(left, scope) and NUMBER in facts.of(right, scope)
+        numbers = NUMBER in facts.of(left, scope, _NUMBER) and NUMBER in facts.of(right, scope, _NUMBER)
         if isinstance(node.op, ast.Div):
             return numbers
         arithmetic = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult))
@@ -162,7 +163,7 @@ def _is_integer(node: ast.expr, scope: Scope, facts: ValueFacts) -> bool:
         return type(node.value) is int
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("len", "int"):
         return node.func.id not in facts.names.module.bindings
-    found = facts.of(node, scope)
+    found = facts.of(node, scope, _INTEGER)
     if INTEGER in found:
         return True
     last = (

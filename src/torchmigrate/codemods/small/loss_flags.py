@@ -19,6 +19,6 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 def _is_default(hit: RuleMatch) -> bool:
     """Whether every flag that is given is None."""
-    given = given_by(signature_of(hit.rule, hit.symbol), hit.use)
+    given = given_by(signature_of(hit.rule, hit.symbol), hit.use, hit.place.keywords)
     values = [given.expression(name) for name in hit.rule.parameters if given.state(name) == "given"]
     return all(isinstance(value, ast.Constant) and value.value is None for value in values)

@@ -15,10 +15,9 @@ from msgspec import Struct
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.in_place import changed_by_call
-from torchmigrate.codemods.base.operations import Reader, is_self
+from torchmigrate.codemods.small.leaves import FACTORIES, MAKERS, VIEW, Leaves
 from torchmigrate.findings import Applicability, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -31,27 +30,12 @@ from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_DEEPEST = 4  # calls from `__init__` to a method
 _NO_GRAD = "torch.no_grad"
 _RECORDED = because("the values that are written get no gradients")
 
-_VIEWS = frozenset(
-    "view view_as t transpose permute narrow select squeeze unsqueeze diagonal chunk split unbind".split()
-)  # which never copy
-_PARAMETERS = frozenset(["torch.nn.Parameter", "torch.nn.parameter.Parameter"])
-_FACTORIES = frozenset(
-    f"torch.{name}" for name in "zeros ones empty full rand randn tensor eye linspace arange".split()
-)
-_LAYERS = frozenset(
-    f"torch.nn.{name}"
-    for name in (
-        "Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding "
-        "EmbeddingBag LayerNorm RNN LSTM GRU RNNCell LSTMCell GRUCell"
-    ).split()
-)
-_LAYER_PARAMETERS = pattern(r"(weight|bias)(_(ih|hh)(_l\d+(_reverse)?)?)?")
 # What may turn the recording of gradients off, or the need of parameters for them, by parts of its name.
 _SWITCHES = ("set_grad_enabled", "grad_mode", "inference_mode", "freeze")
-_STILL_LAYER = frozenset("cuda cpu to float double half train eval".split())
 
 
 class _Write(Struct, frozen=True):
@@ -65,8 +49,10 @@ class _Write(Struct, frozen=True):
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every write that is sure to raise."""
     look = _Look(file)
+    if not look.has_leaves():
+        return
     for function, block, scope in look.blocks():
-        found = [(index, look.write(item, function, scope)) for index, item in enumerate(block)]
+        found = [(index, look.write(item, function)) for index, item in enumerate(block)]
         group: list[tuple[int, _Write]] = []
         for index, write in found:
             if group and (write is None or index != group[-1][0] + 1):
@@ -127,9 +113,9 @@ class _Look:
         self._unrecorded: set[str] | None = None
 
     @cached_property
-    def reader(self) -> Reader:
-        """What the values of attributes are."""
-        return self.file.once(Reader, lambda: Reader(self.file.names))
+    def leaves(self) -> Leaves:
+        """What is a leaf, and what is a view of one."""
+        return Leaves(self.file.flow, self.facts)
 
     @cached_property
     def facts(self) -> ValueFacts:
@@ -146,20 +132,45 @@ class _Look:
         for scope in self.file.names.scopes:
             node = scope.node
             if isinstance(node, _Function):
-                if not node.decorator_list and scope.parent is not None and scope.parent.kind != "function":
+                outer = scope.parent
+                if not node.decorator_list and outer and outer.kind != "function" and self._may_run(node):
                     yield from ((node, block, scope) for block in _recorded(node.body))
             elif scope.kind == "module":
                 yield from ((None, block, scope) for block in _recorded(self.file.tree.body))
 
-    def write(self, statement: ast.stmt, function: _Function | None, scope: Scope) -> _Write | None:
+    def write(self, statement: ast.stmt, function: _Function | None) -> _Write | None:
         """A statement as a write that is sure to raise; None: it is not, or it is not certain."""
         write = _as_write(statement)
-        if write is None:
+        if write is None or not self.leaves.is_surely(write.view, VIEW):
             return None
-        leaf = self._peeled(write.view, scope)
-        if leaf is None or leaf is write.view or not self._needs_gradient(leaf, statement, function, scope):
-            return None
-        return None if self.switches or self._is_unrecorded(function) else write
+        return None if self._is_unrecorded(function) or not self._is_run(function) else write
+
+    def has_leaves(self) -> bool:
+        """Whether the file makes parameters or layers, and records gradients everywhere."""
+        named = {name for use in self.file.names.uses for name in use.candidates}
+        return not named.isdisjoint(MAKERS) and not self.switches
+
+    def _may_run(self, function: _Function) -> bool:
+        """Whether `_is_run` may say so, by the names that the file calls."""
+        if function.name == "__init__" or not isinstance(self.parents.get(function), ast.ClassDef):
+            return True
+        called = self.file.flow.index.attributes(function.name)
+        return any(isinstance(self.parents.get(item), ast.Call) for item in called)
+
+    def _is_run(self, function: _Function | None, depth: int = 0) -> bool:
+        """Whether a method surely runs while an object is made: others may run in evaluation only."""
+        if function is None or function.name == "__init__":
+            return True
+        if not isinstance(self.parents.get(function), ast.ClassDef):
+            return True
+        calls = self.file.flow.calls_of(function)[0]
+        makers = [self.file.flow.index.home_of(call) for call, _ in calls]
+        return depth < _DEEPEST and any(
+            isinstance(maker, _Function)
+            and isinstance(self.parents.get(maker), ast.ClassDef)
+            and self._is_run(maker, depth + 1)
+            for maker in makers
+        )
 
     def is_constant(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a value that is written surely needs no gradient."""
@@ -169,110 +180,10 @@ class _Look:
             if isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
                 return True
             plain = all(item.arg not in (None, "requires_grad") for item in node.keywords)
-            return self.reader.qualified(node.func) in _FACTORIES and plain
+            return self.file.around.qualified(node.func) in FACTORIES and plain
         if isinstance(node, (ast.Constant, ast.Slice)):
             return True
-        return NUMBER in self.facts.of(node, scope)
-
-    # ---- what is written to ------------------------------------------------------------------------
-
-    def _peeled(self, node: ast.expr, scope: Scope) -> ast.expr | None:
-        """What an expression is a view of; None where it may be a copy."""
-        while True:
-            if isinstance(node, ast.Subscript):
-                if not self._is_basic(node.slice, scope):
-                    return None
-                node = node.value
-            elif isinstance(node, ast.Call):
-                if not isinstance(node.func, ast.Attribute) or node.func.attr not in _VIEWS:
-                    return None
-                node = node.func.value
-            elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-                node = node.value
-            else:
-                return node
-
-    def _is_basic(self, index: ast.expr, scope: Scope) -> bool:
-        """Whether an index gives a view: integers, slices, `None` and `...`."""
-        for item in index.elts if isinstance(index, ast.Tuple) else [index]:
-            if isinstance(item, ast.Slice):
-                continue
-            if isinstance(item, ast.Constant) and (item.value is None or item.value is ...):
-                continue
-            if isinstance(item, ast.Constant) and type(item.value) is not int:
-                return False
-            if NUMBER not in self.facts.of(item, scope) and not _is_counted(item, scope):
-                return False
-        return True
-
-    def _needs_gradient(
-        self, leaf: ast.expr, statement: ast.stmt, function: _Function | None, scope: Scope
-    ) -> bool:
-        if isinstance(leaf, ast.Attribute) and not is_self(leaf.value):
-            if not _LAYER_PARAMETERS.fullmatch(leaf.attr) or self._sets(leaf.attr, scope):
-                return False
-            made = self._made(leaf.value, statement, function, scope)
-            return made is not None and self._is_layer(made)
-        made = self._made(leaf, statement, function, scope)
-        return made is not None and self._is_leaf(made)
-
-    def _made(
-        self, node: ast.expr, statement: ast.stmt, function: _Function | None, scope: Scope
-    ) -> ast.expr | None:
-        """The one value of a variable of this function, or of an attribute of the object that is made."""
-        if isinstance(node, ast.Name):
-            bindings = scope.bindings.get(node.id, [])
-            made = bindings[0].statement if len(bindings) == 1 else None
-            if not isinstance(made, ast.Assign) or made.targets != [bindings[0].node]:
-                return None
-            return made.value if not bindings[0].conditional and _is_before(made, statement) else None
-        if not isinstance(node, ast.Attribute) or not is_self(node.value):
-            return None
-        owner = self.parents.get(function) if function is not None else None
-        if function is None or function.name != "__init__" or not isinstance(owner, ast.ClassDef):
-            return None
-        value = self.reader.layers(owner).sole(node.attr)
-        if value is None or not _is_before(value, statement):
-            return None
-        around = self.parents.get(value)
-        in_line = isinstance(around, ast.Assign) and any(around is item for item in function.body)
-        return value if in_line else None
-
-    def _sets(self, name: str, scope: Scope) -> bool:
-        """Whether the function sets an attribute of this name anywhere."""
-        return any(
-            isinstance(item, ast.Attribute) and item.attr == name and not isinstance(item.ctx, ast.Load)
-            for item in walk(scope.node)
-        )
-
-    def _is_leaf(self, node: ast.expr) -> bool:
-        """Whether an expression makes a leaf that needs a gradient."""
-        if not isinstance(node, ast.Call):
-            return False
-        name = self.reader.qualified(node.func)
-        given = {item.arg: item.value for item in node.keywords}
-        if None in given or any(isinstance(item, ast.Starred) for item in node.args):
-            return False
-        needs = given.get("requires_grad")
-        stated = isinstance(needs, ast.Constant) and needs.value is True
-        if name in _PARAMETERS:
-            return len(node.args) < 2 and (needs is None or stated)
-        if name in _FACTORIES:
-            return stated
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            inner = node.func.value
-            made = isinstance(inner, ast.Call) and self.reader.qualified(inner.func) in _FACTORIES
-            return made and not node.args and not node.keywords
-        return False
-
-    def _is_layer(self, node: ast.expr) -> bool:
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if self.reader.qualified(node.func) in _LAYERS:
-                return True
-            if node.func.attr not in _STILL_LAYER:
-                return False
-            node = node.func.value
-        return isinstance(node, ast.Call) and self.reader.qualified(node.func) in _LAYERS
+        return NUMBER in self.facts.of(node, scope, frozenset([NUMBER]))
 
     # ---- whether gradients are recorded ------------------------------------------------------------
 
@@ -341,20 +252,6 @@ def _as_write(statement: ast.stmt) -> _Write | None:
         if changed is not None:
             return _Write(statement, changed, (*call.args, *(item.value for item in call.keywords)))
     return None
-
-
-def _is_counted(node: ast.expr, scope: Scope) -> bool:
-    """Whether a name is nothing but the variable of a loop over `range(...)`."""
-    bindings = scope.bindings.get(node.id, []) if isinstance(node, ast.Name) else []
-    loop = bindings[0].statement if len(bindings) == 1 else None
-    if not isinstance(loop, ast.For) or loop.target is not bindings[0].node:
-        return False
-    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
-    return isinstance(called, ast.Name) and called.id == "range"
-
-
-def _is_before(node: ast.expr | ast.stmt, other: ast.stmt) -> bool:
-    return (node.lineno, node.col_offset) < (other.lineno, other.col_offset)
 
 
 def _names_in(node: ast.AST) -> set[str]:

@@ -88,13 +88,11 @@ class Arguments:
         function = self.functions.get(owner if constructs else name)
         if function is None:
             return
-        for keyword in call.keywords:
-            if keyword.arg is None:
-                continue
-            if keyword.arg not in function.keywords:
-                yield from self._removed_keyword(use, function, keyword, keyword.arg)
+        for node, keyword in self._keywords(call):
+            if keyword not in function.keywords:
+                yield from self._removed_keyword(use, function, node, keyword)
             elif self.api.minimum is not None:
-                yield from self._new_keyword(use, function, keyword, keyword.arg)
+                yield from self._new_keyword(use, function, node, keyword)
         given = call.args[1:] if constructs and not use.method else call.args  # `Base.__init__(self, ...)`
         too_many = function.most is not None and len(given) > function.most
         if given and (too_many or function.moves):
@@ -106,10 +104,19 @@ class Arguments:
             yield from self._too_many(use, function, given)
             yield from self._moved(use, function, given)
 
+    def _keywords(self, call: ast.Call) -> Iterator[tuple[ast.AST, str]]:
+        """The keywords of a call, those of `**options` included, with where they are written."""
+        for keyword in call.keywords:
+            if keyword.arg is not None:
+                yield keyword, keyword.arg
+            else:
+                given, _ = self.surrounding.around.flow.keywords(keyword.value)
+                yield from ((place, name) for name, (place, _) in given.items())
+
     # ---- TM003 ---------------------------------------------------------------------------------------
 
     def _removed_keyword(
-        self, use: Use, function: Function, node: ast.keyword, keyword: str
+        self, use: Use, function: Function, node: ast.AST, keyword: str
     ) -> Iterator[Finding]:
         if function.takes_any or self._is_settled(use, function.name, keyword):
             return
@@ -129,7 +136,7 @@ class Arguments:
             Timeline(library_of(function.name), removed=show_version(since)),
         )
 
-    def _unknown_keyword(self, function: Function, node: ast.keyword, keyword: str) -> Iterator[Finding]:
+    def _unknown_keyword(self, function: Function, node: ast.AST, keyword: str) -> Iterator[Finding]:
         if UNKNOWN_API not in self.codes or not function.never_took(keyword):
             return
         library = library_of(function.name)
@@ -193,9 +200,7 @@ class Arguments:
 
     # ---- TM005 ---------------------------------------------------------------------------------------
 
-    def _new_keyword(
-        self, use: Use, function: Function, node: ast.keyword, keyword: str
-    ) -> Iterator[Finding]:
+    def _new_keyword(self, use: Use, function: Function, node: ast.AST, keyword: str) -> Iterator[Finding]:
         floor = self.api.floor
         if floor is None or NEEDS_NEWER not in self.codes:
             return

@@ -1,32 +1,35 @@
 """What kind of value an expression surely is: a tensor and its dtype, or a number.
 
-The resolver says what is a tensor. The dtype is read from where the tensor is made: by a cast, a factory, a
-comparison, or a name that is bound to nothing but tensors of one dtype.
+The resolver says what is a tensor. The dtype is followed from where a tensor is made: a cast, a factory or a
+comparison.
 """
 
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchmigrate.evidence.kinds import SHAPE
-from torchmigrate.semantics.facts.answers import Answers
+from torchmigrate.semantics.facts.devices import CUDA, Devices
 from torchmigrate.semantics.facts.dimensions import plain_rank
 from torchmigrate.semantics.facts.file_facts import FileFacts
-from torchmigrate.semantics.facts.sparse import Variables, is_sparse
-from torchmigrate.semantics.model import BindingKind, Const, Scope, SemanticModel, Value
-from torchmigrate.semantics.values.slots import UNKNOWN, stated
+from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
+from torchmigrate.semantics.flow.domain import NOTHING, OPEN, UNKNOWN, Domain, Sentinel, Values
+from torchmigrate.semantics.flow.steps import EACH, Path
+from torchmigrate.semantics.model import Const, Scope, SemanticModel, Value
+from torchmigrate.semantics.values.slots import UNKNOWN as UNTOLD
+from torchmigrate.semantics.values.slots import stated
 from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
-from torchmigrate.source.trees import walk
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
 
-TENSOR, NUMBER, INTEGER, SPARSE, MATRIX = "tensor", "number", "integer", "sparse", "matrix"
+TENSOR, NUMBER, INTEGER, MATRIX = "tensor", "number", "integer", "matrix"
 INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INT, INTEGER, SPARSE, MATRIX, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+    [TENSOR, NUMBER, INT, INTEGER, SPARSE, MATRIX, CUDA, "bool", "floating", "bfloat16", "complex", *INTEGERS]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -49,19 +52,22 @@ _TRUTH = frozenset(
 _INDICES = frozenset("argmax argmin argsort randint randperm nonzero bincount searchsorted bucketize".split())
 _KEEP = frozenset(
     "view reshape unsqueeze squeeze t transpose permute expand expand_as repeat contiguous clone detach cpu "
-    "cuda flatten index_select narrow masked_select flip roll view_as requires_grad_ pin_memory abs".split()
+    "cuda flatten index_select narrow masked_select flip roll view_as requires_grad_ pin_memory abs "
+    "gather take repeat_interleave diagonal tril triu unfold chunk split unbind select".split()
 )
 # What these give is complex, whatever they are given.
 _COMPLEX = frozenset(
     [f"torch.fft.{name}" for name in "fft ifft rfft ihfft fft2 ifft2 rfft2 fftn ifftn rfftn".split()]
     + ["torch.complex", "torch.polar", "torch.view_as_complex"]
 )
+_COMPLEX_CALLS = frozenset(name.rpartition(".")[2] for name in _COMPLEX) | {"stft"}
 # Those of integers have another dtype than what they are of.
 _SUMS = frozenset(("sum", "mean", "prod"))
+# Methods that give a pair, whose second one holds indices.
+_WITH_INDICES = frozenset("topk sort max min kthvalue mode median cummax cummin".split())
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
 # `x @= y` gives `x` another tensor, and so did `x **= y` before torch 1.11.
 _NOT_IN_PLACE = (ast.MatMult, ast.Pow)
-_DEEPEST = 12
 _COUNTS = frozenset("dim numel ndimension nelement".split())
 _STATED_NUMBER = stated(A_NUMBER)
 
@@ -94,30 +100,41 @@ class ValueFacts:
     def __init__(self, names: SemanticModel, around: FileFacts) -> None:
         self.names = names
         self.around = around
-        self._variables = Answers(self._bound, None)
-        self._sparse: Variables = {}
+        flow = around.flow
+        self._dtypes = names.once(_Dtypes, lambda: _Dtypes(flow))
+        self._sparse = names.once(Sparse, lambda: Sparse(flow))
+        self._devices = names.once(Devices, lambda: Devices(flow))
 
-    def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
-        """All that an expression surely is, of `KINDS`; "sparse" is what it may be."""
-        value = self.names.values.get(id(node), UNKNOWN)
+    def of(self, node: ast.expr, scope: Scope, wanted: frozenset[str] = KINDS) -> frozenset[str]:
+        """All that an expression surely is, of `KINDS`; of those that are not `wanted`, some may be left out.
+
+        "sparse" is what it may be, and "cuda" a tensor on a CUDA device in all calls of the file.
+        """
+        value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
-        if value == UNKNOWN and _is_size(node) and "len" not in self.names.module.bindings:
+        if value == UNTOLD and _is_size(node) and "len" not in self.names.module.bindings:
             return frozenset([NUMBER])
         found = {TENSOR} if level(value) == SURE else set()
-        dtype = self.dtype(node, scope)
+        dtype = self.dtype(node) if self._dtypes.can_be(wanted - found) else None
         if dtype is not None:
             found |= {TENSOR, dtype}
             if dtype in INTEGERS:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
-        sparse = is_sparse(node, scope, self.around, self._sparse)
-        if sparse or (self.names.seen and SPARSE in self.seen(node, once=True)):
+        if SPARSE in wanted and self._is_sparse(node):
             found.add(SPARSE)
-        if plain_rank(node, scope, self.around) == 2:
+        if CUDA in wanted and self._devices.is_surely(node, CUDA):
+            found.add(CUDA)
+        if MATRIX in wanted and plain_rank(node, scope, self.around) == 2:
             found.add(MATRIX)
         return frozenset(found)
+
+    def _is_sparse(self, node: ast.expr) -> bool:
+        return SPARSE in self._sparse.of(node) or (
+            bool(self.names.seen) and SPARSE in self.seen(node, once=True)
+        )
 
     def seen(self, node: ast.expr, *, once: bool = False) -> frozenset[str]:
         """All that an expression was in every run that was recorded, of `KINDS`; nothing without such.
@@ -139,113 +156,85 @@ class ValueFacts:
         return frozenset(each.name for each in seen if each.what == SHAPE)
 
     def is_tensor(self, node: ast.expr) -> bool:
-        return level(self.names.values.get(id(node), UNKNOWN)) == SURE
+        return level(self.names.values.get(id(node), UNTOLD)) == SURE
 
-    def dtype(self, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
-        """The dtype of a tensor ("floating" for those but bfloat16), None if it is not known, or no tensor.
+    def dtype(self, node: ast.expr) -> str | None:
+        """The dtype of a tensor ("floating" for all but bfloat16); None if it is not known, or no tensor."""
+        found = self._dtypes.of(node)
+        (only,) = found if len(found) == 1 else (None,)
+        return only if isinstance(only, str) else None
 
-        depth: how deep in an expression; what is very deep is not known.
-        """
-        if depth > _DEEPEST:
+
+class _Dtypes(Domain[str]):
+    """The dtypes of tensors."""
+
+    def can_be(self, wanted: frozenset[str]) -> bool:
+        """Whether any tensor of the file may be of a kind, by the origins that the file has."""
+        if TENSOR in wanted:
+            return bool(self.flow.names.uses)
+        return not self._possible.isdisjoint(wanted) or (
+            INTEGER in wanted and not self._possible.isdisjoint(INTEGERS)
+        )
+
+    @cached_property
+    def _possible(self) -> frozenset[str]:
+        """By what the file calls and names, so that most files need no more."""
+        names = self.flow.names
+        found = {_CASTS[name] for name in names.called if name in _CASTS}
+        for use in names.uses:
+            for name in use.candidates:
+                last = name.rpartition(".")[2]
+                if last in _DTYPES:
+                    found.add(_DTYPES[last])
+                elif last.endswith("Tensor"):
+                    found.add(_DTYPES.get(last[: -len("Tensor")], "floating"))
+                elif last == "tensor":
+                    found |= {"int64", "bool"}
+        if not names.called.isdisjoint(_INDICES | _WITH_INDICES | {"arange"}):
+            found.add("int64")
+        if "==" in names.called or not names.called.isdisjoint(_TRUTH | {*_CASTS}):
+            found.add("bool")
+        if not found.isdisjoint(INTEGERS | {"bool"}):
+            found.add("int64")  # sums
+        if not names.called.isdisjoint(_COMPLEX_CALLS):
+            found.add("complex")
+        return frozenset({*found, "floating"})
+
+    def start(self, node: ast.AST) -> str | None:
+        if not isinstance(node, ast.Call):
             return None
-        if isinstance(node, ast.Name):
-            return self._named(node.id, scope)
-        if isinstance(node, ast.Call):
-            return self._called(node, scope, depth)
-        if isinstance(node, ast.Compare):
-            return "bool" if len(node.ops) == 1 and self.is_tensor(node) else None
-        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-            return self.dtype(node.operand, scope, depth + 1)
-        if isinstance(node, ast.BinOp):
-            return self._combined(node, scope, depth)
-        if isinstance(node, ast.Subscript) and self.is_tensor(node.value):
-            return self.dtype(node.value, scope, depth + 1)
-        if isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT"):
-            return self.dtype(node.value, scope, depth + 1)
-        return None
-
-    def _named(self, name: str, scope: Scope) -> str | None:
-        held: Scope | None = scope
-        while held is not None:
-            if name in held.bindings and not (held.kind == "class" and held is not scope):
-                return self._variables((held, name))
-            held = held.parent
-        return None
-
-    def _bound(self, variable: tuple[Scope, str]) -> str | None:
-        """The dtype of all that a variable of a scope is bound to; None where that is not one."""
-        scope, name = variable
-        values: dict[int, ast.expr] = {}
-        for binding in scope.bindings[name]:
-            statement = binding.statement
-            if is_augmented_in_place(statement):
-                continue  # a tensor is changed in place, and keeps its dtype
-            if binding.kind is not BindingKind.ASSIGNMENT or not isinstance(statement, ast.Assign):
-                return None
-            if not any(target is binding.node for target in statement.targets):
-                return None
-            values[id(statement.value)] = statement.value
-        if any(
-            isinstance(inner, ast.Name) and inner.id == name
-            for value in values.values()
-            for inner in walk(value)
-        ):
-            return None
-        found = {self.dtype(value, scope) for value in values.values()}
-        return found.pop() if len(found) == 1 else None
-
-    def _called(self, node: ast.Call, scope: Scope, depth: int) -> str | None:
         function = node.func
         attr = function.attr if isinstance(function, ast.Attribute) else ""
-        name = self.around.qualified(function) or ""
+        name = self.flow.names.qualified(function) or ""
         if name.startswith("torch.") and name.endswith("Tensor") and name != "torch.Tensor":
             return _DTYPES.get(name.rpartition(".")[2][: -len("Tensor")])
         method = name.startswith("torch.Tensor.")
         if attr in _CASTS and not node.args and not node.keywords and (method or not name):
             return _CASTS[attr]
+        given = _keyword(node, "dtype")
+        if attr in ("to", "type") and (method or not name):
+            cast = self._dtype_named(given or (node.args[0] if len(node.args) == 1 else node))
+            # Whatever it is called on: a module has no integers.
+            return cast if method or cast in INTEGERS or cast == "bool" else None
         if not name.startswith("torch."):
             return None
         last = name.rpartition(".")[2]
         if last in _TRUTH:
             return "bool"
-        given = _keyword(node, "dtype")
         if given is not None:
             return self._dtype_named(given)
         if last == "stft":
             return "complex" if _constant(_keyword(node, "return_complex") or node) is True else None
-        if method:
-            assert isinstance(function, ast.Attribute) or not attr, "methods are attributes"
-            return self._method(node, last, scope, depth)
-        return self._made(node, name, last, scope, depth)
-
-    def _method(self, node: ast.Call, last: str, scope: Scope, depth: int) -> str | None:
-        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if receiver is None:
-            return None
-        if last in ("to", "type") and len(node.args) == 1:
-            return self._dtype_named(node.args[0])
-        if last in ("type_as", "masked_fill", "masked_fill_") and node.args:
-            other = node.args[0] if last == "type_as" else receiver
-            return self.dtype(other, scope, depth + 1)
-        if last in _INDICES:
+        if last in _INDICES and (method or name == f"torch.{last}"):
             return "int64"
-        if last in _KEEP or last in _LIKE:
-            kept = self.dtype(receiver, scope, depth + 1)
-            return "floating" if last == "abs" and kept == "complex" else kept
-        return self._sum(receiver, scope, depth) if last in _SUMS else None
+        return None if method else self._made(node, name)
 
-    def _sum(self, node: ast.expr, scope: Scope, depth: int) -> str | None:
-        """The dtype of the sum, product or mean of a tensor; a mean of integers is an error."""
-        of = self.dtype(node, scope, depth + 1)
-        return "int64" if of in INTEGERS or of == "bool" else of if of == "complex" else None
-
-    def _made(self, node: ast.Call, name: str, last: str, scope: Scope, depth: int) -> str | None:
+    def _made(self, node: ast.Call, name: str) -> str | None:
+        """The dtype of what a function makes of no tensor."""
         if name in _COMPLEX:
             return "complex"
         if name in ("torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"):
             return "floating"
-        if last in _INDICES and name == f"torch.{last}":
-            return "int64"
         if name == "torch.arange" and node.args and not _has_star(node):
             return "int64" if all(isinstance(_constant(item), int) for item in node.args) else None
         if name == "torch.tensor" and node.args:
@@ -253,47 +242,130 @@ class ValueFacts:
             return (
                 {int: "int64", bool: "bool", float: "floating"}.get(types.pop()) if len(types) == 1 else None
             )
-        if (
-            name in ("torch.cat", "torch.stack")
-            and node.args
-            and isinstance(node.args[0], (ast.List, ast.Tuple))
-        ):
-            found = {self.dtype(item, scope, depth + 1) for item in node.args[0].elts}
-            return found.pop() if len(found) == 1 else None
-        if last in _LIKE and node.args:
-            return self.dtype(node.args[0], scope, depth + 1)
-        if last in _SUMS and node.args:
-            return self._sum(node.args[0], scope, depth)
         return None
 
+    def through(self, node: ast.AST) -> Values[str]:
+        if isinstance(node, ast.Call):
+            return self._called(node)
+        if isinstance(node, ast.Compare):
+            return _BOOL if len(node.ops) == 1 and self._compares(node) else _UNKNOWN
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+            return self.of(node.operand)
+        if isinstance(node, ast.BinOp):
+            return self._combined(node)
+        if isinstance(node, ast.Subscript):
+            return self.of(node.value)
+        if isinstance(node, ast.AugAssign) and is_augmented_in_place(node):
+            return self.of(node.target)  # changed in place, it keeps its dtype
+        if isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT"):
+            return self.of(node.value)
+        return _UNKNOWN
+
+    def part(self, node: ast.AST, path: Path) -> Values[str]:
+        if isinstance(node, ast.Call) and _gives_pair(node) and path[0] in (0, 1):
+            if path[0] == 1:
+                return frozenset(["int64"])
+            name = self.flow.names.qualified(node.func) or ""
+            method = isinstance(node.func, ast.Attribute) and (not name or name.startswith("torch.Tensor."))
+            of = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[:1]
+            return self.of(of) if isinstance(of, ast.expr) else self.join(*of) or _UNKNOWN
+        return self.of(node)
+
+    def _compares(self, node: ast.Compare) -> bool:
+        if level(self.flow.names.values.get(id(node), UNTOLD)) == SURE:
+            return True
+        known = [self.of(item) for item in (node.left, node.comparators[0])]
+        return any(found and UNKNOWN not in found for found in known)
+
+    def _called(self, node: ast.Call) -> Values[str]:
+        function = node.func
+        name = self.flow.names.qualified(function) or ""
+        last = name.rpartition(".")[2]
+        method = name.startswith("torch.Tensor.") or (not name and isinstance(function, ast.Attribute))
+        if method and isinstance(function, ast.Attribute):
+            last, receiver = function.attr, function.value
+            if last == "type_as" and node.args:
+                return self.of(node.args[0])
+            if last in _KEEP or last in _LIKE or last.startswith("masked_fill"):
+                kept = self.of(receiver)
+                return _each(kept, {"complex": "floating"}, keep=True) if last == "abs" else kept
+            if last in ("max", "min") and not node.args and not node.keywords:
+                return self.of(receiver)
+            return self._sum(receiver) if last in _SUMS else _UNKNOWN
+        if not name.startswith("torch.") or not node.args:
+            return _UNKNOWN
+        first = node.args[0]
+        if name in ("torch.cat", "torch.stack"):
+            return self.of(first, (EACH,))
+        if last in _LIKE or name in ("torch.tril", "torch.triu", "torch.flip", "torch.clone"):
+            return self.of(first)
+        return self._sum(first) if last in _SUMS else _UNKNOWN
+
+    def _sum(self, node: ast.expr) -> Values[str]:
+        """The dtype of the sum, product or mean of a tensor; a mean of integers is an error."""
+        return _each(self.of(node), {**dict.fromkeys([*INTEGERS, "bool"], "int64"), "complex": "complex"})
+
     def _dtype_named(self, node: ast.expr) -> str | None:
-        name = node.value if isinstance(node, ast.Constant) else self.around.qualified(node)
+        name = node.value if isinstance(node, ast.Constant) else self.flow.names.qualified(node)
         if not isinstance(name, str) or not name.startswith("torch."):
             return None
         last = name.rpartition(".")[2]
         return _DTYPES.get(last[: -len("Tensor")] if last.endswith("Tensor") else last)
 
-    def _combined(self, node: ast.BinOp, scope: Scope, depth: int) -> str | None:
-        one, other = (self.dtype(side, scope, depth + 1) for side in (node.left, node.right))
-        if isinstance(node.op, ast.Div):
-            if "complex" in (one, other):
-                return "complex"
-            return "floating" if one and other else None
-        if one is not None and other is not None:
-            both = {one, other}
-            if len(both) == 1:
-                return one
-            if "complex" in both:
-                return "complex"
-            if both == {"bfloat16", "floating"}:
-                return "floating"
-            return "uint8" if both == {"bool", "uint8"} else None
-        known, unknown = (one, node.right) if one is not None else (other, node.left)
-        if known is None or not isinstance(_constant(unknown), int):
-            return None
-        if isinstance(_constant(unknown), bool) or known != "bool":
-            return known
-        return "int64"  # promoted by the number
+    def _combined(self, node: ast.BinOp) -> Values[str]:
+        found: set[str | Sentinel] = set()
+        numbers = [
+            (self.of(one), _constant(other))
+            for one, other in ((node.left, node.right), (node.right, node.left))
+        ]
+        for known, number in numbers:
+            if isinstance(number, int) and known and UNKNOWN not in known:
+                if isinstance(node.op, ast.Div):
+                    return _each(known, {item: item for item in ("complex", "floating", "bfloat16")})
+                return known if isinstance(number, bool) else _each(known, {"bool": "int64"}, keep=True)
+        left, right = numbers[0][0], numbers[1][0]
+        for one in left:
+            for other in right:
+                found.add(_promoted(one, other, isinstance(node.op, ast.Div)))
+        return frozenset(found)
+
+
+_BOOL: Values[str] = frozenset(["bool"])
+_UNKNOWN: Values[str] = frozenset([UNKNOWN])
+
+
+def _gives_pair(node: ast.Call) -> bool:
+    """Whether a call gives values with their indices."""
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return last in _WITH_INDICES
+
+
+def _promoted(one: str | Sentinel, other: str | Sentinel, divided: bool) -> str | Sentinel:
+    """The dtype of an operation of two tensors."""
+    both = {one, other}
+    if "complex" in both and (divided or not both & {UNKNOWN, OPEN}):
+        return "complex"
+    if UNKNOWN in both:
+        return UNKNOWN
+    if OPEN in both:
+        return OPEN
+    if divided:
+        return "floating"
+    if len(both) == 1:
+        return one
+    if both == {"bfloat16", "floating"}:
+        return "floating"
+    return "uint8" if both == {"bool", "uint8"} else UNKNOWN
+
+
+def _each(values: Values[str], made: dict[str, str], *, keep: bool = False) -> Values[str]:
+    """What is made of each value; of others nothing is known, unless they are kept."""
+    return NOTHING.union(
+        *[
+            [made.get(value, value if keep else UNKNOWN) if isinstance(value, str) else value]
+            for value in values
+        ]
+    )
 
 
 def _kinds_of(seen: Seen) -> frozenset[str]:

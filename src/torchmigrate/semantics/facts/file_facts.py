@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel, Use
+from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.source.trees import children, walk
 
 
@@ -26,7 +27,6 @@ class FileFacts:
         self.names = names
         self._parents: dict[ast.AST, ast.AST] = {}
         self._mapped: set[int] = set()
-        self._by_node: dict[int, Use] | None = None
         self._loads: dict[int, dict[str, int]] = {}
 
     def parent(self, node: ast.AST, statement: ast.stmt) -> ast.AST | None:
@@ -42,12 +42,14 @@ class FileFacts:
                         stack.append(child)
         return self._parents.get(node) if node is not statement else None
 
+    @property
+    def flow(self) -> ValueFlow:
+        """Where values come from, and where they go; one for each model of names."""
+        return self.names.once(ValueFlow, lambda: ValueFlow(self.names))
+
     def qualified(self, node: ast.AST) -> str | None:
         """The library name that an expression surely is."""
-        if self._by_node is None:
-            self._by_node = {id(use.node): use for use in self.names.uses}
-        use = self._by_node.get(id(node))
-        return use.candidates[0] if use is not None and use.sure else None
+        return self.names.qualified(node)
 
     def imported(self, node: ast.expr, scope: Scope) -> str | None:
         """The qualified name that an expression surely is, also of other packages: `PIL.Image.BICUBIC`."""

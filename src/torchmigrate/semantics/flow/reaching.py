@@ -18,12 +18,14 @@ class Definition(Struct, frozen=True, eq=False):
 
     value: the expression; None for parameters, loop variables, `x += 1`: whatever is not `x = value`.
     unpacked: of `a, b = value` that value, with the number of this one and how many there are.
+    node: the target, parameter, import, handler, function or class.
     """
 
     name: str
     statement: ast.stmt | None
     value: ast.expr | None = None
     unpacked: tuple[ast.expr, int, int] | None = None
+    node: ast.AST | None = None
 
 
 Seen = frozenset[Definition]
@@ -41,11 +43,17 @@ class Reaching(Struct):
     captured: set[str] = field(default_factory=set)
     _made: dict[int, list[Definition]] = field(default_factory=dict)
     _seen: dict[ast.Name, Seen] = field(default_factory=dict)
+    _inner: dict[ast.Name, Seen] = field(default_factory=dict)
     _before: dict[int, _Env] = field(default_factory=dict)
 
     def of(self, name: ast.Name) -> Seen:
         """The definitions that a read may see; empty for names that are not local."""
         return self._seen.get(name, _NOTHING)
+
+    def inner(self, name: ast.Name) -> Seen:
+        """The same for a read in a comprehension or lambda, where the variable had the value when that was
+        evaluated; names that it binds itself included."""
+        return self._inner.get(name, _NOTHING)
 
     def made_by(self, statement: ast.stmt) -> list[Definition]:
         """The definitions that a statement makes."""
@@ -57,6 +65,11 @@ class Reaching(Struct):
     def before(self, statement: ast.stmt, name: str) -> Seen:
         """The definitions that a variable may have when a statement begins."""
         return self._before.get(id(statement), {}).get(name, _NOTHING)
+
+    def every_read(self) -> Iterator[tuple[ast.Name, Seen]]:
+        """Every read, those in comprehensions and lambdas included, with the definitions that it may see."""
+        yield from self._seen.items()
+        yield from self._inner.items()
 
     def reads(self, definitions: Seen) -> list[ast.Name]:
         """The reads that may see one of some definitions."""
@@ -73,7 +86,7 @@ def reaching(body: list[ast.stmt], arguments: ast.arguments | None, *, befores: 
     if arguments is not None:
         for node in walk(arguments):
             if isinstance(node, ast.arg):
-                env[node.arg] = frozenset([flow.define(node, Definition(node.arg, None))])
+                env[node.arg] = frozenset([flow.define(node, node.arg, None)])
     flow.block(body, env)
     flow.found.every = list(flow.made.values())
     return flow.found
@@ -88,8 +101,18 @@ class _Walk:
         self.in_loop = False
         self.news = False  # something came round that had not before
 
-    def define(self, node: ast.AST, definition: Definition) -> Definition:
-        return self.made.setdefault(id(node), definition)
+    def define(
+        self,
+        node: ast.AST,
+        name: str,
+        statement: ast.stmt | None,
+        value: ast.expr | None = None,
+        unpacked: tuple[ast.expr, int, int] | None = None,
+    ) -> Definition:
+        made = self.made.get(id(node))
+        if made is None:
+            made = self.made[id(node)] = Definition(name, statement, value, unpacked, node)
+        return made
 
     def block(self, body: list[ast.stmt], env: _Env) -> None:
         for statement in body:
@@ -100,7 +123,7 @@ class _Walk:
             self.found._before[id(statement)] = _join(self.found._before.get(id(statement), {}), env)
         if isinstance(statement, (_Function, ast.ClassDef)):
             self._capture(statement)
-            env[statement.name] = frozenset([self.define(statement, Definition(statement.name, statement))])
+            env[statement.name] = frozenset([self.define(statement, statement.name, statement)])
             return
         for child in _own(statement):
             self._reads(child, env)
@@ -172,21 +195,21 @@ class _Walk:
         for handler in statement.handlers:
             inner = dict(before)
             if handler.name:
-                inner[handler.name] = frozenset([self.define(handler, Definition(handler.name, statement))])
+                inner[handler.name] = frozenset([self.define(handler, handler.name, statement)])
             self.block(handler.body, inner)
             _merge(env, inner)
         self.block(statement.finalbody, env)
 
     def _bind(self, target: ast.expr, statement: ast.stmt, env: _Env, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
-            made = self.define(target, Definition(target.id, statement, value))
+            made = self.define(target, target.id, statement, value)
             env[target.id] = frozenset([made])
             return
         if isinstance(target, (ast.Tuple, ast.List)) and value is not None:
             count = len(target.elts)
             for number, item in enumerate(target.elts):
                 if isinstance(item, ast.Name):
-                    made = self.define(item, Definition(item.id, statement, unpacked=(value, number, count)))
+                    made = self.define(item, item.id, statement, None, (value, number, count))
                     env[item.id] = frozenset([made])
                 else:
                     self._others(item, statement, env)
@@ -204,7 +227,7 @@ class _Walk:
             elif isinstance(inner, (ast.MatchAs, ast.MatchStar)) and inner.name:
                 names = [inner.name]
             for name in names:
-                env[name] = frozenset([self.define(inner, Definition(name, statement))])
+                env[name] = frozenset([self.define(inner, name, statement)])
 
     def _reads(self, node: ast.AST, env: _Env) -> None:
         if isinstance(node, ast.Name):
@@ -212,12 +235,17 @@ class _Walk:
                 self._note(node, env.get(node.id, _NOTHING))
             return
         if isinstance(node, _Inner):
-            self._capture(node)
+            for inner in walk(node):
+                if isinstance(inner, ast.Name):
+                    self.found.captured.add(inner.id)
+                    if inner.id in env and isinstance(inner.ctx, ast.Load):
+                        known = self.found._inner.get(inner, _NOTHING)
+                        self.found._inner[inner] = known | env[inner.id]
             return
         for child in children(node):
             self._reads(child, env)
         if isinstance(node, ast.NamedExpr):
-            made = self.define(node.target, Definition(node.target.id, None))
+            made = self.define(node.target, node.target.id, None)
             env[node.target.id] = frozenset([made])
 
     def _note(self, name: ast.Name, seen: Seen) -> None:

@@ -1,11 +1,17 @@
-"""Names that a file binds itself: where each is mentioned, and the parents of each node."""
+"""Names that a file binds itself: where each is mentioned, and what is around each node."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
+from torchmigrate.semantics.flow.reaching import Reaching, reaching
 from torchmigrate.semantics.model import Binding, Scope, SemanticModel
+from torchmigrate.source.trees import walk
+
+_Def = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Comprehension = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 class TreeIndex:
@@ -13,17 +19,38 @@ class TreeIndex:
 
     def __init__(self, names: SemanticModel) -> None:
         self.names = names
-        self.parents = names.parents
-        self._names: dict[str, list[ast.Name]] = {}
-        self._attributes: dict[str, list[ast.Attribute]] = {}
-        self._bindings: dict[str, list[Binding]] = {}
-        for scope in names.scopes:
+        self._reachings: dict[ast.AST, Reaching] = {}
+
+    @property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Node -> the one around it, for the whole file."""
+        return self.names.parents
+
+    @cached_property
+    def _names(self) -> dict[str, list[ast.Name]]:
+        found: dict[str, list[ast.Name]] = {}
+        for name in self.names.nodes(ast.Name):
+            found.setdefault(name.id, []).append(name)
+        return found
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[ast.Attribute]]:
+        found: dict[str, list[ast.Attribute]] = {}
+        for attribute in self.names.nodes(ast.Attribute):
+            found.setdefault(attribute.attr, []).append(attribute)
+        return found
+
+    @cached_property
+    def _bindings(self) -> dict[str, list[Binding]]:
+        found: dict[str, list[Binding]] = {}
+        for scope in self.names.scopes:
             for bound, bindings in scope.bindings.items():
-                self._bindings.setdefault(bound, []).extend(bindings)
-        for name in names.nodes(ast.Name):
-            self._names.setdefault(name.id, []).append(name)
-        for attribute in names.nodes(ast.Attribute):
-            self._attributes.setdefault(attribute.attr, []).append(attribute)
+                found.setdefault(bound, []).extend(bindings)
+        return found
+
+    @cached_property
+    def _scopes(self) -> dict[ast.AST, Scope]:
+        return {scope.node: scope for scope in self.names.scopes}
 
     def named(self, name: str) -> list[ast.Name]:
         """Every mention of a name, whatever it means there."""
@@ -73,3 +100,56 @@ class TreeIndex:
     def in_fstring(self, node: ast.AST) -> bool:
         """Whether a node stands in an f-string, where positions cannot be relied on."""
         return any(isinstance(outer, ast.JoinedStr) for outer in self.around(node))
+
+    def home_of(self, node: ast.AST) -> ast.AST | None:
+        """The function, lambda or class in whose body a node is evaluated; None: the module."""
+        inner, outer = node, self.parents.get(node)
+        while outer is not None:
+            if isinstance(outer, (*_Def, ast.ClassDef, ast.Lambda)):
+                # Decorators, bases, defaults and annotations are evaluated outside.
+                if isinstance(inner, ast.stmt) or inner is getattr(outer, "body", None):
+                    return outer
+                if isinstance(inner, ast.arguments) and isinstance(node, ast.arg):
+                    return outer
+            inner, outer = outer, self.parents.get(outer)
+        return None
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope of the function, or of the module, around a node."""
+        return self._scopes[self.home_of(node) or self.names.tree]
+
+    def scope_at(self, home: ast.AST | None) -> Scope:
+        """The scope of a function, lambda or class, or of the module (None)."""
+        return self._scopes[home or self.names.tree]
+
+    def binds(self, name: ast.Name, home: ast.AST | None) -> bool:
+        """Whether a name is a variable of a function, or of the module (None)."""
+        here = self.home_of(name)
+        while here is not home and here is not None:
+            if not isinstance(here, ast.ClassDef) and name.id in self.scope_at(here).bindings:
+                return False
+            here = self.home_of(here)
+        return here is home
+
+    def reaching(self, home: ast.AST | None) -> Reaching:
+        """The definitions of a function, or of the module (None)."""
+        key = home or self.names.tree
+        found = self._reachings.get(key)
+        if found is None:
+            assert isinstance(key, (*_Def, ast.Module)), "lambdas and classes have no statements of their own"
+            arguments = None if isinstance(key, ast.Module) else key.args
+            found = self._reachings[key] = reaching(key.body, arguments, befores=False)
+        return found
+
+    def comprehension_target(self, node: ast.Name) -> ast.Name | None:
+        """The target of the comprehension around a name that gives it its value."""
+        inner: ast.AST = node
+        outer = self.parents.get(node)
+        while outer is not None and not isinstance(outer, (ast.stmt, ast.Lambda)):
+            if isinstance(outer, _Comprehension) and inner is not outer.generators[0].iter:
+                for generator in outer.generators:
+                    for target in walk(generator.target):
+                        if isinstance(target, ast.Name) and target.id == node.id and target is not node:
+                            return target
+            inner, outer = outer, self.parents.get(outer)
+        return None

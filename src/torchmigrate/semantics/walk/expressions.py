@@ -52,7 +52,7 @@ _DOTTED = pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 class Expressions:
     """Evaluates expressions in the current frame."""
 
-    __slots__ = ("bindings", "calls", "chains", "lookups", "state", "tests", "uses")
+    __slots__ = ("_called", "bindings", "calls", "chains", "lookups", "state", "tests", "uses")
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class Expressions:
         self.tests = tests
         self.chains = chains
         self.calls = calls
+        self._called: ast.Call | None = None  # whose function is being evaluated, if that is not a name
 
     def eval(self, node: ast.expr) -> Value:
         """What `node` may be; every name inside it is visited exactly once."""
@@ -136,13 +137,17 @@ class Expressions:
         name = ""
         if kind is ast.Name or kind is ast.Attribute:
             name = func.id if isinstance(func, ast.Name) else func.attr  # type: ignore[attr-defined]
+            state.called.add(name)
             if name in _SPECIAL_CALLS:
                 special = self._special_call(node, name)
                 if special is not None:
                     return special
             callee = self.chains.chain(func, CALL, node)
         else:
+            called = self._called
+            self._called = node
             callee = self.eval(func)
+            self._called = called
         values: list[Value] = []
         if node.args or node.keywords:
             before, state.role = state.role, REFERENCE
@@ -196,7 +201,9 @@ class Expressions:
                     if isinstance(item, QualifiedName) and item.name.partition(".")[0] in state.roots
                 )
                 if names and len(node.args) == 2:
-                    self.uses.record(node, names, False, REFERENCE, None, None, None, "", Via.GETATTR)
+                    outer = self._called if self._called is not None and self._called.func is node else None
+                    role = REFERENCE if outer is None else CALL
+                    self.uses.record(node, names, False, role, outer, None, None, "", Via.GETATTR)
                 return out or UNKNOWN
         elif name == "importorskip":
             return self._imported_or_skipped(node)
@@ -285,7 +292,10 @@ class Expressions:
     def _compare(self, node: ast.Compare) -> Value:
         left = self.eval(node.left)
         values = [self.eval(right) for right in node.comparators]
-        return compared(left, node.ops[0], values[0]) if len(values) == 1 else UNKNOWN
+        value = compared(left, node.ops[0], values[0]) if len(values) == 1 else UNKNOWN
+        if value is not UNKNOWN:
+            self.state.called.add("==")
+        return value
 
     def _bool_op(self, node: ast.BoolOp) -> Value:
         # Later operands run only when the earlier ones did not decide: `hasattr(torch, "x") and torch.x()`.

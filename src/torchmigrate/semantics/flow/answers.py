@@ -25,13 +25,15 @@ class Answers(Generic[Key, Answer]):
             all at once: `False not in [...]`, not `all(...)`. A method of the object that holds this one.
         unknown: the answer for what depends on nothing but itself. Others may turn it into something else,
             but not back: then answers do not depend on the order of the questions.
+        grows: an answer may turn into others more than once, which has an end: a set that only grows.
     """
 
-    def __init__(self, work_out: Callable[[Key], Answer], unknown: Answer) -> None:
+    def __init__(self, work_out: Callable[[Key], Answer], unknown: Answer, *, grows: bool = False) -> None:
         # The object holds this one: in a circle of the two, all that it knows of a file would wait for the
         # garbage collector.
         self._work_out = WeakMethod(work_out) if isinstance(work_out, MethodType) else lambda: work_out
         self._unknown = unknown
+        self._grows = grows
         self._known: dict[Key, Answer] = {}
         self._asked: list[Key] | None = None  # by the work under way
 
@@ -53,7 +55,22 @@ class Answers(Generic[Key, Answer]):
         waiting: set[Key] = set()  # those for which others are worked out first: the way to the present one
         readers: dict[Key, list[Key]] = {}
         again: list[Key] = []
-        while stack:
+        while stack or again:
+            if not stack:
+                item = again.pop()
+                if not self._grows and known[item] != self._unknown:
+                    continue
+                answer, asked = self._work(item)
+                for each in asked:
+                    if item not in readers.setdefault(each, []):
+                        readers[each].append(item)
+                stack = [each for each in asked if each not in known]
+                if stack:
+                    again.append(item)  # once those are known
+                elif answer != known[item]:
+                    known[item] = answer
+                    again += readers.get(item, ())
+                continue
             top = stack[-1]
             if top in known:
                 stack.pop()
@@ -70,12 +87,6 @@ class Answers(Generic[Key, Answer]):
                 again += readers.get(top, ())  # they are in a circle with it, and took it for unknown
             for item in asked:
                 readers.setdefault(item, []).append(top)
-        while again:
-            item = again.pop()
-            if known[item] == self._unknown:
-                known[item], _ = self._work(item)
-                if known[item] != self._unknown:
-                    again += readers.get(item, ())
 
     def _work(self, key: Key) -> tuple[Answer, list[Key]]:
         asked: list[Key] = []
