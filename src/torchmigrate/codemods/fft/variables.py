@@ -6,32 +6,30 @@ import ast
 from collections import defaultdict
 
 from torchmigrate.codemods.fft.complex import ComplexForm
-from torchmigrate.codemods.fft.values import Values
+from torchmigrate.codemods.fft.layouts import Local
 from torchmigrate.semantics.flow.reaching import Definition, Reaching
 from torchmigrate.source.trees import walk
 
 
-def idle(form: ComplexForm, values: Values) -> set[Definition]:
+def idle(form: ComplexForm, layouts: Local) -> set[Definition]:
     """Definitions of pairs that no transform has to do with: they stay real."""
-    pairs = {item for item in values.reaching.every if values.of_definition(item) is not None}
-    busy = form.demanded & pairs
-    hard = {item for item in pairs if _touches(item, values, set())}
-    return pairs - busy - hard
+    pairs = {item for item in layouts.variables.every if layouts.of_definition(item) is not None}
+    return {item for item in pairs - form.demanded if not _touches(item, layouts)}
 
 
-def _touches(definition: Definition, values: Values, seen: set[Definition]) -> bool:
+def _touches(definition: Definition, layouts: Local) -> bool:
     """Whether a pair comes from a transform."""
-    if definition in seen or definition.value is None:
-        return False
-    seen.add(definition)
-    for node in walk(definition.value):
-        transform = values.transforms.get(id(node))
-        if transform is not None and transform.gives_pairs:
-            return True
-        if isinstance(node, ast.Name) and any(
-            _touches(item, values, seen) for item in values.reaching.of(node)
-        ):
-            return True
+    seen = {definition}
+    todo = [definition]
+    while todo:
+        value = todo.pop().value
+        for node in walk(value) if value is not None else ():
+            transform = layouts.transforms.get(node)
+            if transform is not None and transform.gives_pairs:
+                return True
+            more = layouts.variables.of(node) - seen if isinstance(node, ast.Name) else ()
+            seen.update(more)
+            todo += more
     return False
 
 
@@ -55,13 +53,13 @@ def unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
     ]
 
 
-def mixed(function: ast.AST, values: Values) -> bool:
+def mixed(function: ast.AST, layouts: Local) -> bool:
     """Whether an operation reads both results that became complex and ones that keep the real layout."""
     for operation in walk(function):
         if not isinstance(operation, ast.BinOp):
             continue
-        read = [values.reaching.of(node) for node in walk(operation) if isinstance(node, ast.Name)]
-        results = {item for seen in read for item in seen if _touches(item, values, set())}
-        if results & values.refused and any(values.of_definition(item) is not None for item in results):
+        read = [layouts.variables.of(node) for node in walk(operation) if isinstance(node, ast.Name)]
+        results = {item for seen in read for item in seen if _touches(item, layouts)}
+        if results & layouts.refused and any(layouts.of_definition(item) is not None for item in results):
             return True
     return False
