@@ -22,9 +22,9 @@ from torchmigrate.codemods.fft.shapes import (
     plain_call,
     sliced,
 )
-from torchmigrate.semantics.flow.domain import NOTHING, OPEN, UNKNOWN, Domain, Sentinel, Values
+from torchmigrate.semantics.flow.domain import OPEN, UNKNOWN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.reaching import Definition, Reaching
-from torchmigrate.semantics.flow.steps import UNKNOWN_STEP, Path, Step, Steps
+from torchmigrate.semantics.flow.steps import UNKNOWN_STEP, Each, Path, Step, Steps
 from torchmigrate.semantics.flow.values import ValueFlow
 
 PAIR, COLUMN, NUMBER = Layout.PAIR, Layout.COLUMN, Layout.NUMBER
@@ -67,7 +67,7 @@ class LaidOut(Domain[bool]):
         if transform is not None:
             return transform.gives_pairs
         name = self.flow.names.qualified(node.func)
-        if name in _SIDE_BY_SIDE or node.args or node.keywords:
+        if name in _SIDE_BY_SIDE or ((node.args or node.keywords) and self.flow.called(node) is None):
             return name in _SIDE_BY_SIDE
         return True if operation(node, name)[0] == "contiguous" else None
 
@@ -83,6 +83,7 @@ class Layouts(Domain[Layout]):
     Args:
         transforms: the calls of the old functions.
         helpers: what calls of functions of the file multiply.
+        pairs: other calls that give pairs.
     """
 
     def __init__(
@@ -90,10 +91,12 @@ class Layouts(Domain[Layout]):
         flow: ValueFlow,
         transforms: Mapping[ast.AST, Transform],
         helpers: Callable[[ast.Call], Helper | None],
+        pairs: frozenset[ast.AST] = frozenset(),
     ) -> None:
         super().__init__(flow)
         self.transforms = transforms
         self.helpers = helpers
+        self._pairs = pairs
         self.ranks = Ranks(flow, transforms)
         self.laid_out = LaidOut(flow, transforms)
         self.parents = flow.names.parents
@@ -128,9 +131,10 @@ class Layouts(Domain[Layout]):
         if not plain_call(node):
             return None
         name = self.qualified(node.func)
-        if name == "torch.view_as_real" or (name in FILLED and ends_with(node.args, 2)):
+        filled = name in FILLED and ends_with(node.args, 2)
+        if filled or name == "torch.view_as_real" or node in self._pairs:
             return PAIR
-        return COLUMN if inside_column(node) is not None and name not in FILLED else None
+        return COLUMN if inside_column(node) is not None else None
 
     def through(self, node: ast.AST) -> Values[Layout]:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -139,20 +143,17 @@ class Layouts(Domain[Layout]):
             left, right = self.of(node.left), self.of(node.right)
             return frozenset(_combined(node.op, one, other) for one in left for other in right)
         if isinstance(node, ast.Subscript):
-            return self._kept(node.value) if self._keeps_pair(node) else _UNKNOWN
+            plain = isinstance(node.slice, ast.Slice) or isinstance(number(node.slice), int)
+            return self._kept(node.value) if plain or sliced(node) is not None else _UNKNOWN
         return self._called(node) if isinstance(node, ast.Call) and plain_call(node) else _UNKNOWN
 
     def part(self, node: ast.AST, path: Path) -> Values[Layout]:
-        return self._kept(node) if all(isinstance(key, int) for key in path) else _UNKNOWN
+        return self._kept(node) if all(isinstance(key, (int, Each)) for key in path) else _UNKNOWN
 
     def _kept(self, node: ast.AST, to: Layout = PAIR, *, columns: bool = False) -> Values[Layout]:
         """What an operation makes of a pair, and of a column, which it keeps or not."""
         made: dict[Layout | Sentinel, Layout] = {PAIR: to, **({COLUMN: COLUMN} if columns else {})}
         return frozenset(made.get(each, UNKNOWN) if each is not OPEN else OPEN for each in self.of(node))
-
-    def _keeps_pair(self, node: ast.Subscript) -> bool:
-        index = node.slice
-        return sliced(node) is not None or isinstance(index, ast.Slice) or isinstance(number(index), int)
 
     def _called(self, node: ast.Call) -> Values[Layout]:
         helper = self.helpers(node)
@@ -164,9 +165,8 @@ class Layouts(Domain[Layout]):
         parts = self._stack(node)
         if parts is not None:
             # Of pairs, a stack is something else.
-            return frozenset(
-                UNKNOWN if each in (PAIR, COLUMN) else PAIR for each in NOTHING.union(*map(self.of, parts))
-            )
+            held = {each for part in parts for each in self.of(part)}
+            return frozenset(UNKNOWN if each in (PAIR, COLUMN) else PAIR for each in held)
         length = self._length(node)
         if length is not None:
             return self._kept(length.pair, COLUMN) if length.keepdim else _UNKNOWN

@@ -70,34 +70,18 @@ class _Reader(Struct):
 
     def atom(self, node: ast.expr) -> _Atom | None:
         """The part that an expression is, of a variable that still has the same value at the statement."""
-        part = self.layouts.part_of(node)
-        if part is not None and isinstance(part.pair, ast.Name) and _whole(node):
-            return self._known(part.pair, part.index)
-        if not isinstance(node, ast.Name):
+        origins = self.layouts.flow.origins(node)
+        (made,) = origins if len(origins) == 1 else (None,)
+        if made is None or not isinstance(made.node, ast.expr):
             return None
-        seen = self.layouts.reaching(node).of(node)
-        if len(seen) != 1:
+        part = self.layouts.part_of(made.node) if not made.path else None
+        pair, index = (part.pair, part.index) if part and _whole(made.node) else (None, 0)
+        if made.path in ((0,), (1,)):
+            pair, index = self.layouts.unbound(made.node), int(made.path == (1,))
+        if not isinstance(pair, ast.Name) or not self.layouts.flow.index.is_kept(pair, self.statement):
             return None
-        (definition,) = seen
-        value, index = definition.value, 0
-        pair: ast.expr | None = None
-        if definition.unpacked is not None:
-            several, index, count = definition.unpacked
-            if isinstance(several, (ast.Tuple, ast.List)) and len(several.elts) == count:
-                value = several.elts[index]
-            elif count == 2:
-                pair = self.layouts.unbound(several)
-        if value is not None:
-            part = self.layouts.part_of(value)
-            pair, index = (part.pair, part.index) if part and _whole(value) else (None, 0)
-        if not isinstance(pair, ast.Name):
-            return None
-        self.read.append(node)
-        return self._known(pair, index)
-
-    def _known(self, pair: ast.Name, index: int) -> _Atom | None:
-        if not self.layouts.flow.index.is_kept(pair, self.statement):
-            return None
+        if isinstance(node, ast.Name):
+            self.read.append(node)
         key = (pair.id, self.layouts.reaching(pair).of(pair))
         self.order.setdefault(key, pair)
         return _Atom(key, index)

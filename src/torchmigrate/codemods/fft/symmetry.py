@@ -84,9 +84,7 @@ class Spectra(Domain[Spectrum]):
         return Spectrum(count, onesided, frozenset([transform.input]))
 
     def steps(self, step: Step) -> Steps:
-        """What a function multiplies is read of each of its calls."""
-        helped = isinstance(step.node, ast.Call) and self._layouts.helpers(step.node) is not None
-        return () if helped else super().steps(step)
+        return self._layouts.steps(step)
 
     def through(self, node: ast.AST) -> Values[Spectrum]:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -183,10 +181,8 @@ class Spectra(Domain[Spectrum]):
         if isinstance(sizes, ast.Name):
             value = self._only(sizes)[0]
             return value is not None and not isinstance(value, ast.Name) and self._ends_like(value, signal)
-        if isinstance(sizes, ast.Subscript) and isinstance(sizes.slice, ast.Slice):
+        if not isinstance(sizes, (ast.Tuple, ast.List)):
             return self._is_shape(sizes, signal)
-        if not isinstance(sizes, (ast.Tuple, ast.List)) or isinstance(sizes.elts[-1], ast.Starred):
-            return False
         last: ast.expr | None = sizes.elts[-1]
         if isinstance(last, ast.Name):
             last, unpacked = self._only(last)

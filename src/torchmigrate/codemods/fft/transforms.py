@@ -40,6 +40,7 @@ CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50
 _OTHER_CLASS = because("the object may have another class")
+_OTHER_CALLS = because("other callers may pass a complex tensor")
 _NOT_SYMMETRIC = because(
     "the old `irfft` gave other numbers for a spectrum that is not that of a real signal of this size, "
     "such as one with learned weights or a mask"
@@ -202,21 +203,15 @@ class TransformPlan:
             return
         layouts = Local(self.layouts, node, transforms)
         direct = self._direct(transforms, layouts)
-        cases = [applicability(hit.rule.cases[0], hit.rule, self.file.versions) for hit in group.hits]
-        level, held_by = min(cases, key=lambda item: item[0])
         complex_edits, parts = self._complex(node, transforms, layouts)
-        if level is Applicability.UNSAFE and (parts or _surely_real(transforms)):
-            cases = [
-                applicability(
-                    replace(hit.rule.cases[0], applicability=Applicability.SAFE, reason=None),
-                    hit.rule,
-                    self.file.versions,
-                )
-                for hit in group.hits
-            ]
-            level, held_by = min(cases, key=lambda item: item[0])
+        real = parts > 0 or _surely_real(transforms)
+        level, held_by = min((self._level(hit.rule, real) for hit in group.hits), key=lambda item: item[0])
         if level >= Applicability.UNSAFE and any(map(_may_be, group.hits)):
             level, held_by = Applicability.UNSAFE, (*held_by, *_OTHER_CLASS)
+        given = [item.input for item in transforms.values() if item.kind == "istft"]
+        closed = all(self.layouts.is_only(item, Layout.PAIR) for item in given)
+        if level >= Applicability.UNSAFE and not closed:
+            level, held_by = Applicability.UNSAFE, (*held_by, *_OTHER_CALLS)
         inexact = [item for item in transforms.values() if not self.spectra.is_exact(item)]
         if level >= Applicability.UNSAFE and inexact:
             why = _ONE_HALF if all(map(halves, inexact)) else _NOT_SYMMETRIC
@@ -229,6 +224,13 @@ class TransformPlan:
             by_release = held_by if level is Applicability.UNSAFE else ()
             why = by_release or because(_WHY_COMPLEX)
             group.whole = Rewriting(complex_edits, Applicability.UNSAFE, why, "Compute with complex tensors")
+
+    def _level(self, rule: Rule, real: bool) -> tuple[Applicability, tuple[Reason, ...]]:
+        """How safe a call is to rewrite; real: what it transforms surely is real."""
+        case = rule.cases[0]
+        if real:
+            case = replace(case, applicability=Applicability.SAFE, reason=None)
+        return applicability(case, rule, self.file.versions)
 
     def _read(self, hit: RuleMatch) -> Transform:
         if not self.file.fixes.may_fix(hit) and not _may_be(hit):
@@ -328,7 +330,7 @@ class TransformPlan:
                 if mixed(node, layouts):
                     return None, 0
                 gone = unread(form, layouts.variables)
-                edits, spans = self._removed(gone, node.body)
+                edits, spans = self._removed(gone)
                 try:
                     return [*rewriting.edits(without=spans), *edits, *spelled], 0 if form.kept else form.parts
                 except CannotFix:
@@ -336,16 +338,13 @@ class TransformPlan:
             layouts.refuse(without)
         return None, 0
 
-    def _removed(
-        self, statements: list[ast.stmt], body: list[ast.stmt]
-    ) -> tuple[list[Edit], list[tuple[int, int]]]:
+    def _removed(self, statements: list[ast.stmt]) -> tuple[list[Edit], list[tuple[int, int]]]:
         """Edits that take statements away, and where they stood."""
         source = self.file.source
         blocks: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
-        for block in _blocks(body):
-            for item in statements:
-                if any(item is other for other in block):
-                    blocks.setdefault(id(block), (block, []))[1].append(item)
+        for item in statements:
+            block = self.file.flow.index.block_of(item) or []
+            blocks.setdefault(id(block), (block, []))[1].append(item)
         edits: list[Edit] = []
         spans: list[tuple[int, int]] = []
         for block, gone in blocks.values():
@@ -385,14 +384,3 @@ def _surely_real(transforms: dict[ast.AST, Transform]) -> bool:
         for item in transforms.values()
         if item.kind == "stft" and item.value("return_complex") is None
     )
-
-
-def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    yield body
-    for statement in body:
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(statement, name, None)
-            if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
-                yield from _blocks(inner)
-        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            yield from _blocks(part.body)

@@ -152,14 +152,14 @@ class TreeIndex:
         """Whether a variable surely still has the value of an earlier read when a statement begins, which
         runs after the read."""
         first = self.statement_of(name)
-        if first is None or first is statement:
+        if first is None or first is statement or self.home_of(name) is not self.home_of(statement):
             return first is statement
         block, end = self.block_of(first), _start(statement)
         for outer in (statement, *self.around(statement)):
-            if block is not None and outer in block:
-                break
             if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
                 end = outer.end_lineno or 0, outer.end_col_offset or 0
+            if block is not None and outer in block:
+                break
         else:
             return False
         given = [item.node for item in self.reaching_around(name).every if item.name == name.id]
