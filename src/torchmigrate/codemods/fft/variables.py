@@ -14,23 +14,26 @@ from torchmigrate.source.trees import walk
 def idle(form: ComplexForm, layouts: Local) -> set[Definition]:
     """Definitions of pairs that no transform has to do with: they stay real."""
     pairs = {item for item in layouts.variables.every if layouts.of_definition(item) is not None}
-    return {item for item in pairs - form.demanded if not _touches(item, layouts)}
+    return pairs - form.demanded - _transformed(layouts)
 
 
-def _touches(definition: Definition, layouts: Local) -> bool:
-    """Whether a pair comes from a transform."""
-    seen = {definition}
-    todo = [definition]
-    while todo:
-        value = todo.pop().value
-        for node in walk(value) if value is not None else ():
+def _transformed(layouts: Local) -> set[Definition]:
+    """Definitions of what is computed from the result of a transform."""
+    found: list[Definition] = []
+    readers: dict[Definition, list[Definition]] = defaultdict(list)
+    for item in layouts.variables.every:
+        for node in walk(item.value) if item.value is not None else ():
             transform = layouts.transforms.get(node)
             if transform is not None and transform.gives_pairs:
-                return True
-            more = layouts.variables.of(node) - seen if isinstance(node, ast.Name) else ()
-            seen.update(more)
-            todo += more
-    return False
+                found.append(item)
+            for read in layouts.variables.of(node) if isinstance(node, ast.Name) else ():
+                readers[read].append(item)
+    seen = set(found)
+    for item in found:
+        more = [reader for reader in readers[item] if reader not in seen]
+        seen.update(more)
+        found += more
+    return seen
 
 
 def unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
@@ -55,11 +58,12 @@ def unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
 
 def mixed(function: ast.AST, layouts: Local) -> bool:
     """Whether an operation reads both results that became complex and ones that keep the real layout."""
+    transformed = _transformed(layouts)
     for operation in walk(function):
         if not isinstance(operation, ast.BinOp):
             continue
         read = [layouts.variables.of(node) for node in walk(operation) if isinstance(node, ast.Name)]
-        results = {item for seen in read for item in seen if _touches(item, layouts)}
+        results = transformed.intersection(item for seen in read for item in seen)
         if results & layouts.refused and any(layouts.of_definition(item) is not None for item in results):
             return True
     return False
