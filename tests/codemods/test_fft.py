@@ -320,6 +320,16 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         "h = f * f\n",
     ),
+    "a part that is changed in place": (
+        """
+        f = torch.rfft(x, 1)
+        a, b = f[..., 0], f[..., 1]
+        c = a.mul_(2)
+        h = torch.stack((c * c - b * b, c * b + b * c), -1)
+        return torch.irfft(h, 1)
+        """,
+        "c = a.mul_(2)\n",
+    ),
     "numbers that are computed": (
         """
         count = x.size(0)
@@ -947,7 +957,9 @@ SPECTRA = {
     "f = spectrum(x)\nreturn torch.irfft(f, 2)": True,
     "f = spectrum(x) * 2 / len(x)\nreturn torch.irfft(f, 2)": True,
     "n = len(x) // 2 + 1\nf = torch.rfft(x, 2) * n\nreturn torch.irfft(f, 2)": True,
-    "pair = (spectrum(x), w)\nf, _ = pair\nreturn torch.irfft(f, 2)": True,
+    "f, g = torch.rfft(x, 2), torch.rfft(y, 2)\nreturn torch.irfft(f, 2), torch.irfft(g, 2)": True,
+    "f = spectrum(x) if w else spectrum(y)\nreturn torch.irfft(f, 2)": True,
+    "pair = (spectrum(x), w)\npair[0].mul_(w)\nf, _ = pair\nreturn torch.irfft(f, 2)": False,
     "f = torch.rfft(x, 2)\nfor _ in range(3):\n    f = f + f\nreturn torch.irfft(f, 2)": True,
     "return torch.irfft(spectrum(x), 2, signal_sizes=x.shape)": False,
     "f = spectrum(x) * w\nreturn torch.irfft(f, 2)": False,
@@ -990,6 +1002,9 @@ class Layer:
 
     def forward(self, x):
         self.made = torch.stft(x, 4, onesided=True)
+        scaled = self.made
+        scaled *= len(x)
+        self.scaled = scaled
         return self.made[..., 0]
 
     def back(self, x, public, private=None):
@@ -1019,7 +1034,10 @@ def use(x):
         ("[transform(x), x][0]", "torch.view_as_complex([transform(x), x][0])"),
         ("self.made if x else transform(x)", "torch.view_as_complex(self.made if x else transform(x))"),
         ("[s for s in self.made][0]", "torch.view_as_complex([s for s in self.made][0].contiguous())"),
+        ("self.made * public", "torch.view_as_complex((self.made * public).contiguous())"),
+        ("self.scaled", "torch.view_as_complex(self.scaled.contiguous())"),
         ("self.given", None),
+        ("self.given * public", None),
         ("self.complex", None),
         ("self.either", None),
         ("torch.view_as_complex(self.made)", None),

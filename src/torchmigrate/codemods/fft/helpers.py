@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.fft.layouts import Layouts, Local
 from torchmigrate.codemods.fft.model import Helper
 from torchmigrate.codemods.fft.products import product
-from torchmigrate.codemods.fft.shapes import last_part
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.source.trees import walk
 
@@ -77,21 +75,5 @@ def _names_only(node: ast.Assign) -> bool:
 
 def _negates(node: ast.stmt, name: str) -> bool:
     """`x[..., 1] = -x[..., 1]`, or `*= -1`."""
-    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-    if isinstance(node, ast.AugAssign):
-        target = node.target
-    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
-        return False
-    index = target.slice
-    if target.value.id != name or not isinstance(index, ast.Tuple) or number(index.elts[-1]) != 1:
-        return False
-    if isinstance(node, ast.AugAssign):
-        as_read = ast.Subscript(target.value, index, ast.Load())
-        return isinstance(node.op, ast.Mult) and number(node.value) == -1 and last_part(as_read)
-    value = node.value if isinstance(node, ast.Assign) else None
-    negated = value.operand if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) else None
-    return isinstance(negated, ast.Subscript) and last_part(negated) and _same(negated, target)
-
-
-def _same(one: ast.Subscript, other: ast.Subscript) -> bool:
-    return isinstance(one.value, ast.Name) and ast.unparse(one) == ast.unparse(other)
+    part = f"{name}[..., 1]"
+    return ast.unparse(node) in (f"{part} = -{part}", f"{part} *= -1", f"{part} *= -1.0")

@@ -86,6 +86,8 @@ class Layouts(Domain[Layout]):
         pairs: other calls that give pairs.
     """
 
+    _beside_pair: Layout | Sentinel = PAIR  # of a pair and what is not known: that cannot be complex
+
     def __init__(
         self,
         flow: ValueFlow,
@@ -139,13 +141,21 @@ class Layouts(Domain[Layout]):
     def through(self, node: ast.AST) -> Values[Layout]:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return self.of(node.operand)
-        if isinstance(node, ast.BinOp):
-            left, right = self.of(node.left), self.of(node.right)
-            return frozenset(_combined(node.op, one, other) for one in left for other in right)
+        if isinstance(node, (ast.BinOp, ast.AugAssign)):
+            sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+            left, right = map(self.of, sides)
+            return frozenset(self._combined(node.op, one, other) for one in left for other in right)
         if isinstance(node, ast.Subscript):
             plain = isinstance(node.slice, ast.Slice) or isinstance(number(node.slice), int)
             return self._kept(node.value) if plain or sliced(node) is not None else _UNKNOWN
         return self._called(node) if isinstance(node, ast.Call) and plain_call(node) else _UNKNOWN
+
+    def _combined(
+        self, operator: ast.operator, one: Layout | Sentinel, other: Layout | Sentinel
+    ) -> Layout | Sentinel:
+        if isinstance(one, Layout) and isinstance(other, Layout):
+            return _OPERATIONS.get(type(operator), {}).get((one, other), UNKNOWN)
+        return self._beside_pair if PAIR in (one, other) else UNKNOWN
 
     def part(self, node: ast.AST, path: Path) -> Values[Layout]:
         return self._kept(node) if all(isinstance(key, (int, Each)) for key in path) else _UNKNOWN
@@ -318,6 +328,8 @@ class Local(Layouts):
         takes_pairs: whether the parameters are pairs.
     """
 
+    _beside_pair = UNKNOWN  # as a complex tensor, it may need another shape
+
     def __init__(
         self,
         everywhere: Layouts,
@@ -366,12 +378,6 @@ class Local(Layouts):
         seen = self.variables.of(step.node)
         own = bool(seen) and all(map(self._makes, seen))
         return self.flow.sources(step.node) if own else (UNKNOWN_STEP,)
-
-
-def _combined(operator: ast.operator, one: Layout | Sentinel, other: Layout | Sentinel) -> Layout | Sentinel:
-    if isinstance(one, Layout) and isinstance(other, Layout):
-        return _OPERATIONS.get(type(operator), {}).get((one, other), UNKNOWN)
-    return UNKNOWN if UNKNOWN in (one, other) else OPEN
 
 
 def is_number(node: ast.expr) -> bool:

@@ -11,7 +11,9 @@ from msgspec import Struct, field
 from torchmigrate.codemods.fft.layouts import Layouts
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.semantics.flow.reaching import Seen
+from torchmigrate.semantics.flow.steps import UNKNOWN_STEP, Step
 
+_MOST_NAMES = 8  # for one part
 _Key = tuple[str, Seen]  # a variable, and where its value comes from
 
 
@@ -70,9 +72,12 @@ class _Reader(Struct):
 
     def atom(self, node: ast.expr) -> _Atom | None:
         """The part that an expression is, of a variable that still has the same value at the statement."""
-        origins = self.layouts.flow.origins(node)
-        (made,) = origins if len(origins) == 1 else (None,)
-        if made is None or not isinstance(made.node, ast.expr):
+        made = Step(node)
+        for _ in range(_MOST_NAMES):
+            if isinstance(made.node, (ast.Name, ast.Tuple, ast.List)):
+                steps = self.layouts.flow.steps(made)
+                made = steps[0] if len(steps) == 1 else UNKNOWN_STEP
+        if not isinstance(made.node, ast.expr):
             return None
         part = self.layouts.part_of(made.node) if not made.path else None
         pair, index = (part.pair, part.index) if part and _whole(made.node) else (None, 0)

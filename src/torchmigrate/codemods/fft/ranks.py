@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from torchmigrate.codemods.fft.calls import Transform
 from torchmigrate.codemods.fft.shapes import operation
-from torchmigrate.semantics.flow.domain import NOTHING, UNKNOWN, Domain, Values
+from torchmigrate.semantics.flow.domain import UNKNOWN, Domain, Values
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.source.trees import walk
 
@@ -63,7 +63,8 @@ class Ranks(Domain[int]):
             if transform.kind == "stft":
                 return frozenset([3, 4])
             more = _MORE.get(transform.kind)
-            return _UNKNOWN if more is None else _plus(self.of(transform.input), more)
+            ranks = self.of(transform.input) if more is not None else _UNKNOWN
+            return frozenset(rank + (more or 0) if isinstance(rank, int) else rank for rank in ranks)
         qualified = self.flow.names.qualified(node.func)
         name, operands = operation(node, qualified)
         if name == "cat" and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
@@ -104,7 +105,3 @@ class Ranks(Domain[int]):
         return not any(
             isinstance(inner, leaves) and parents.get(inner) is not function for inner in walk(function)
         )
-
-
-def _plus(ranks: Values[int], more: int) -> Values[int]:
-    return NOTHING.union(*[[rank + more if isinstance(rank, int) else rank] for rank in ranks])

@@ -84,6 +84,8 @@ class Spectra(Domain[Spectrum]):
         return Spectrum(count, onesided, frozenset([transform.input]))
 
     def steps(self, step: Step) -> Steps:
+        if step.path and not isinstance(step.node, (ast.Tuple, ast.List)):
+            return ()  # of a container, which others may change
         return self._layouts.steps(step)
 
     def through(self, node: ast.AST) -> Values[Spectrum]:
