@@ -36,7 +36,7 @@ class Spectrum(Struct, frozen=True):
     signals: frozenset[ast.expr]
 
 
-_OTHER = Spectrum(0, False, frozenset())  # not that of real signals, or not surely
+_OTHER = Spectrum(0, False, frozenset())  # one of other signals, or it is not known
 _UNKNOWN: Values[Spectrum] = frozenset([UNKNOWN])
 _NONE: Seen = frozenset()
 
