@@ -275,6 +275,70 @@ BODIES: dict[str, tuple[str, str | None]] = {
         """,
         "torch.complex(a * c - b * d, a * d + b * c)",
     ),
+    "changed in a loop": (
+        """
+        f = torch.rfft(x, 1)
+        a, b = f.unbind(-1)
+        for _ in range(2):
+            h = torch.stack((a * a - b * b, a * b + b * a), -1)
+            f = f + h
+        return torch.irfft(f, 1)
+        """,
+        "h = torch.complex(a * a - b * b, a * b + b * a)\n",
+    ),
+    "changed at the end of each round": (
+        """
+        f = torch.rfft(x, 1)
+        for _ in range(2):
+            a, b = f.unbind(-1)
+            h = torch.stack((a * a - b * b, a * b + b * a), -1)
+            f = f + h
+        return torch.irfft(f, 1)
+        """,
+        "h = f * f\n",
+    ),
+    "parts of another round": (
+        """
+        f = torch.rfft(x, 1)
+        for n in range(3):
+            if n == 1:
+                c, d = f.unbind(-1)
+            f = torch.rfft(y * n, 1)
+            if n == 2:
+                f = torch.stack((c * c - d * d, c * d + d * c), -1)
+        return torch.irfft(f, 1)
+        """,
+        "f = torch.complex(c * c - d * d, c * d + d * c)\n",
+    ),
+    "parts under other names": (
+        """
+        f = torch.rfft(x, 1)
+        a, b = f[..., 0], f[..., 1]
+        c = a
+        h = torch.stack((c * c - b * b, c * b + b * c), -1)
+        return torch.irfft(h, 1)
+        """,
+        "h = f * f\n",
+    ),
+    "a part that is changed in place": (
+        """
+        f = torch.rfft(x, 1)
+        a, b = f[..., 0], f[..., 1]
+        c = a.mul_(2)
+        h = torch.stack((c * c - b * b, c * b + b * c), -1)
+        return torch.irfft(h, 1)
+        """,
+        "c = a.mul_(2)\n",
+    ),
+    "numbers that are computed": (
+        """
+        count = x.size(0)
+        scale = math.sqrt(count) + 1
+        f = torch.rfft(x, 1) / scale
+        return f[..., 0], f[..., 1] * 2
+        """,
+        "return f.real, f.imag * 2\n",
+    ),
     "lengths": (
         """
         f = torch.rfft(x, 2, normalized=True)
@@ -883,6 +947,123 @@ def test_stft_of_what_may_be_complex(body, safe):
     finding, *_ = findings(function(body))
     assert finding.fix is not None
     assert (finding.fix.applicability is Applicability.SAFE) == safe
+
+
+# ---- values from elsewhere -----------------------------------------------------------------------------------
+
+# Body -> whether the spectrum surely is that of a real signal of the same size.
+SPECTRA = {
+    "return torch.irfft(torch.rfft(x, 2), 2, signal_sizes=x.shape)": True,
+    "f = spectrum(x)\nreturn torch.irfft(f, 2)": True,
+    "f = spectrum(x) * 2 / len(x)\nreturn torch.irfft(f, 2)": True,
+    "n = len(x) // 2 + 1\nf = torch.rfft(x, 2) * n\nreturn torch.irfft(f, 2)": True,
+    "f, g = torch.rfft(x, 2), torch.rfft(y, 2)\nreturn torch.irfft(f, 2), torch.irfft(g, 2)": True,
+    "f = spectrum(x) if w else spectrum(y)\nreturn torch.irfft(f, 2)": True,
+    "pair = (spectrum(x), w)\npair[0].mul_(w)\nf, _ = pair\nreturn torch.irfft(f, 2)": False,
+    "f = torch.rfft(x, 2)\nfor _ in range(3):\n    f = f + f\nreturn torch.irfft(f, 2)": True,
+    "return torch.irfft(spectrum(x), 2, signal_sizes=x.shape)": False,
+    "f = spectrum(x) * w\nreturn torch.irfft(f, 2)": False,
+    "f = torch.rfft(x, 2).mul_(w)\nreturn torch.irfft(f, 2)": False,
+    "f = spectrum(x)\nf[..., 0] = 0\nreturn torch.irfft(f, 2)": False,
+    "f = spectrum(x)\nchange(f)\nreturn torch.irfft(f, 2)": False,
+    "f = spectrum(x)\ng = f[1:]\ng.mul_(2)\nreturn torch.irfft(f, 2)": False,
+    "f = torch.rfft(x, 2)\nif w:\n    f = torch.rfft(y, 2)\nreturn torch.irfft(f, 2, signal_sizes=x.shape)": False,
+    "f = SHARED\nreturn torch.irfft(f, 2)": False,
+}
+
+
+@pytest.mark.parametrize("body", SPECTRA)
+def test_spectra_of_real_signals(body):
+    text = function(body) + (
+        "\n\ndef spectrum(signal):\n    return torch.rfft(signal, 2)\n\n\n"
+        "def change(f):\n    f.mul_(2)\n\n\nSHARED = torch.rfft(torch.ones(3, 3), 2)\n"
+    )
+    inverse = next(item for item in findings(text) if "irfft" in item.symbol)
+    assert inverse.fix is not None
+    assert (inverse.fix.applicability is Applicability.SAFE) == SPECTRA[body]
+
+
+ISTFT = """import torch
+
+
+def transform(x):
+    return torch.stft(x, 4, onesided=True)
+
+
+def _polar(size, angle):
+    return torch.stack((size * torch.cos(angle), size * torch.sin(angle)), dim=-1)
+
+
+class Layer:
+    def __init__(self, x, spectrum):
+        self.given = spectrum
+        self.complex = torch.stft(x, 4, return_complex=True)
+        self.either = torch.stft(x, 4) if len(x) else self.complex
+
+    def forward(self, x):
+        self.made = torch.stft(x, 4, onesided=True)
+        scaled = self.made
+        scaled *= len(x)
+        self.scaled = scaled
+        return self.made[..., 0]
+
+    def back(self, x, public, private=None):
+        return {}
+
+
+def _private(pairs):
+    return torch.istft(pairs, 4)
+
+
+def public(pairs):
+    return torch.istft(pairs, 4)
+
+
+def use(x):
+    return _private(transform(x)), public(transform(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("spectrum", "value"),
+    [
+        ("self.made", "torch.view_as_complex(self.made)"),
+        ("transform(x)", "torch.view_as_complex(transform(x))"),
+        ("_polar(x, x)", "torch.view_as_complex(_polar(x, x))"),
+        ("dict(a=transform(x))['a']", "torch.view_as_complex(dict(a=transform(x))['a'])"),
+        ("[transform(x), x][0]", "torch.view_as_complex([transform(x), x][0])"),
+        ("self.made if x else transform(x)", "torch.view_as_complex(self.made if x else transform(x))"),
+        ("[s for s in self.made][0]", "torch.view_as_complex([s for s in self.made][0].contiguous())"),
+        ("self.made * public", "torch.view_as_complex((self.made * public).contiguous())"),
+        ("self.scaled", "torch.view_as_complex(self.scaled.contiguous())"),
+        ("self.given", None),
+        ("self.given * public", None),
+        ("self.complex", None),
+        ("self.either", None),
+        ("torch.view_as_complex(self.made)", None),
+        ("torch.stack((self.made, self.made), -1)", None),
+        ("self.made.sum(-1)", None),
+        ("public", None),
+    ],
+)
+def test_istft_of_pairs_from_elsewhere(spectrum, value):
+    text = ISTFT.replace("{}", f"torch.istft({spectrum}, 4)")
+    new = fixed(text, unsafe=False)
+    assert f"        return torch.istft({value or spectrum}, 4)\n" in new
+    assert len(findings(text)) == len(findings(ISTFT)) + (value is not None)
+
+
+def test_istft_of_what_others_may_call_with_complex_tensors():
+    new, unsafe = fixed(ISTFT, unsafe=False), fixed(ISTFT, unsafe=True)
+    assert "def _private(pairs):\n    return torch.istft(torch.view_as_complex(pairs), 4)\n" in new
+    assert "def public(pairs):\n    return torch.istft(pairs, 4)\n" in new
+    wrapped = "    return torch.istft(torch.view_as_complex(pairs.contiguous()), 4)\n"
+    assert f"def public(pairs):\n{wrapped}" in unsafe
+    reasons = [reason_of(item.fix) for item in findings(ISTFT) if item.fix and item.code == "TM149"]
+    assert [reason and "other callers may pass a complex tensor" in reason for reason in reasons] == [
+        None,
+        True,
+    ]
 
 
 # ---- what is refused ----------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from torchmigrate.match.signature import Argument as OldArgument
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import Argument, Code, Part, code
 from torchmigrate.rewrite.nodes import opens_behind_function
+from torchmigrate.semantics.flow.calls import default_of
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import has_effects
 
@@ -271,15 +272,8 @@ def _may_be_none(node: ast.expr, hit: RuleMatch) -> bool:
     function = hit.use.scope.node
     if not isinstance(node, ast.Name) or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
-    arguments = function.args
-    named = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(reversed(named), reversed(arguments.defaults), strict=False)]
-    pairs += [
-        (item, value)
-        for item, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if value
-    ]
-    return any(item.arg == node.id and ast.unparse(value) in ("None", "()", "[]") for item, value in pairs)
+    default = default_of(function, node.id)
+    return default is not None and ast.unparse(default) in ("None", "()", "[]")
 
 
 def transformed_dimensions(transform: Transform) -> int | None:

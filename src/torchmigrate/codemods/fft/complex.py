@@ -15,11 +15,11 @@ from msgspec import Struct, field
 from torchmigrate.codemods.base.operations import number
 from torchmigrate.codemods.fft.calls import Transform, new_call
 from torchmigrate.codemods.fft.inputs import as_complex, measure, real_only
+from torchmigrate.codemods.fft.layouts import Local, only_argument
 from torchmigrate.codemods.fft.model import Escapes, Helper, Layout, Length
 from torchmigrate.codemods.fft.products import Product, product, times
 from torchmigrate.codemods.fft.shapes import adds_dimension, inside_column, is_ellipsis, sliced
-from torchmigrate.codemods.fft.symmetry import is_exact
-from torchmigrate.codemods.fft.values import Values, only_argument
+from torchmigrate.codemods.fft.symmetry import Spectra
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import Code, Part, Stretch, code
 from torchmigrate.rewrite.expressions import ExpressionEdits
@@ -44,7 +44,8 @@ class ComplexForm(Struct):
     needless: reads of `re` and `im` that were removed.
     """
 
-    values: Values
+    layouts: Local
+    spectra: Spectra
     rewriting: ExpressionEdits
     spell: Callable[[Transform | None, str], str]
     statement: ast.stmt | None = None
@@ -68,8 +69,8 @@ class ComplexForm(Struct):
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             value, target = statement.value, targets[0]
-            mine = [item for item in self.values.reaching.made_by(statement) if item.value is value]
-            layouts = {self.values.of_definition(item) for item in mine}
+            mine = [item for item in self.layouts.variables.made_by(statement) if item.value is value]
+            layouts = {self.layouts.of_definition(item) for item in mine}
             if mine and len(targets) == 1 and isinstance(target, ast.Name) and layouts != {None}:
                 if isinstance(statement, ast.AnnAssign) or not self._wanted(mine):
                     self.visit(value)
@@ -89,20 +90,20 @@ class ComplexForm(Struct):
             self.block(getattr(statement, name, []))
 
     def _wanted(self, definitions: list[Definition]) -> bool:
-        return not any(item in self.values.refused for item in definitions)
+        return not any(item in self.layouts.refused for item in definitions)
 
     def _hidden(self, node: ast.AST) -> None:
         """What is not looked into must not read a pair."""
         for inner in walk(node):
-            if isinstance(inner, ast.expr) and id(inner) in self.values.transforms:
+            if isinstance(inner, ast.expr) and inner in self.layouts.transforms:
                 raise Escapes(inner, frozenset())
             if isinstance(inner, ast.Name):
                 self._plain(inner)
 
     def _plain(self, name: ast.Name) -> None:
         """A variable is read (also by `x += 1`) as what it is."""
-        seen = self.values.reaching.of(name)
-        if any(self.values.of_definition(item) is not None for item in seen):
+        seen = self.layouts.variables.of(name)
+        if any(self.layouts.of_definition(item) is not None for item in seen):
             raise Escapes(name, seen)
 
     # ---- expressions that stay real ------------------------------------------------------------------------
@@ -114,7 +115,7 @@ class ComplexForm(Struct):
         if isinstance(node, ast.Name):
             self._plain(node)
             return
-        transform = self.values.transforms.get(id(node))
+        transform = self.layouts.transforms.get(node)
         if transform is not None:
             call = self._transformed(transform)
             if transform.gives_pairs:
@@ -136,17 +137,17 @@ class ComplexForm(Struct):
 
     def _reads(self, node: ast.expr) -> bool:
         """Rewrite an expression that gives something real of a pair; False: it does not."""
-        part = self.values.part(node)
+        part = self.layouts.part_of(node)
         load = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         if part is not None and load and self._concerned(part.pair):
             self.parts += 1
             self._part(node, part.pair, part.index)
             return True
-        unbound = self.values.unbound(node)
+        unbound = self.layouts.unbound(node)
         if unbound is not None and self._concerned(unbound):
             self._unbound(node, unbound)
             return True
-        length = self.values.length(node)
+        length = self.layouts.length(node)
         if length is not None and self._concerned(length.pair):
             self.parts += 1
             self._read(length.pair)
@@ -158,8 +159,8 @@ class ComplexForm(Struct):
     def _concerned(self, pair: ast.expr) -> bool:
         """Whether a transform or a variable is part of a pair: others are left as they are."""
         return any(
-            id(inner) in self.values.transforms
-            or (isinstance(inner, ast.Name) and self.values.layout(inner) is not None)
+            inner in self.layouts.transforms
+            or (isinstance(inner, ast.Name) and self.layouts.layout(inner) is not None)
             for inner in walk(pair)
         )
 
@@ -181,16 +182,16 @@ class ComplexForm(Struct):
             raise Escapes(pair, frozenset())
         self.parts += 1
         self._read(pair)
-        around = self.values.parents.get(node)
+        around = self.layouts.parents.get(node)
         bare = isinstance(around, ast.Assign) and around.value is node
         both = "$pair.real, $pair.imag" if bare else "($pair.real, $pair.imag)"
         self.rewriting.put(node, code(both, pair=pair.id))
 
     def _view(self, node: ast.expr) -> bool:
         """`torch.view_as_complex(x)`, which is `x` now."""
-        if not isinstance(node, ast.Call) or self.values.qualified(node.func) != "torch.view_as_complex":
+        if not isinstance(node, ast.Call) or self.layouts.qualified(node.func) != "torch.view_as_complex":
             return False
-        if len(node.args) != 1 or self.values.layout(node.args[0]) is not Layout.PAIR:
+        if len(node.args) != 1 or self.layouts.layout(node.args[0]) is not Layout.PAIR:
             return False
         self.complex(node.args[0])
         self.rewriting.put(node, self._alone(node.args[0]))
@@ -216,10 +217,10 @@ class ComplexForm(Struct):
             value, index = node.func.value, node.args[0]
         else:
             return False
-        if self.values.layout(value) is not Layout.PAIR:
+        if self.layouts.layout(value) is not Layout.PAIR:
             return False
         place = number(index)
-        first = isinstance(place, int) and (place == 0 or (place == 1 and self.values.of_stft(value)))
+        first = isinstance(place, int) and place >= 0 and self.layouts.ranks.is_before_last(value, place)
         if index is not None and not first and (not isinstance(place, int) or place > -2):
             return False
         self._read(value)
@@ -232,12 +233,12 @@ class ComplexForm(Struct):
     def complex(self, node: ast.expr) -> None:
         """Write an expression that is a pair as a complex tensor. Raises Unclear."""
         if isinstance(node, ast.Name):
-            self.demanded |= self.values.reaching.of(node)
+            self.demanded |= self.layouts.variables.of(node)
         elif isinstance(node, ast.UnaryOp):
             self.complex(node.operand)
         elif isinstance(node, ast.BinOp):
             for side in (node.left, node.right):
-                layout = self.values.layout(side)
+                layout = self.layouts.layout(side)
                 if layout is Layout.PAIR:
                     self.complex(side)
                 elif layout is Layout.COLUMN:
@@ -263,21 +264,21 @@ class ComplexForm(Struct):
             raise Escapes(node, frozenset())
 
     def _complex_call(self, node: ast.Call) -> None:
-        transform = self.values.transforms.get(id(node))
-        stacked = self.values.stacked(node)
+        transform = self.layouts.transforms.get(node)
+        stacked = self.layouts.stacked(node)
         if transform is not None:
             self.rewriting.put(node, self._transformed(transform))
         elif stacked is not None:
             self._stacked(node, *stacked)
-        elif (helper := self.values.helped(node)) is not None:
+        elif (helper := self.layouts.helped(node)) is not None:
             self._multiplied(node, helper)
-        elif self.values.qualified(node.func) == "torch.view_as_real":
+        elif self.layouts.qualified(node.func) == "torch.view_as_real":
             real = only_argument(node)
             if real is None:
                 raise Escapes(node, frozenset())
             self.visit(real)
             self.rewriting.put(node, as_primary(real))
-        elif isinstance(node.func, ast.Attribute) and self.values.layout(node.func.value) is Layout.PAIR:
+        elif isinstance(node.func, ast.Attribute) and self.layouts.layout(node.func.value) is Layout.PAIR:
             self._method(node, node.func)
         else:
             self._children(node)
@@ -301,7 +302,7 @@ class ComplexForm(Struct):
     def _stacked(self, node: ast.Call, real: ast.expr, imaginary: ast.expr) -> None:
         """`torch.stack((re, im), -1)`: the product that it is, or `torch.complex(re, im)`."""
         assert self.statement is not None, "it is part of one"
-        found = product(real, imaginary, self.statement, self.values)
+        found = product(real, imaginary, self.statement, self.layouts)
         if found is not None and not has_comment(self.rewriting.source, node):
             self._product(node, found)
             return
@@ -311,8 +312,8 @@ class ComplexForm(Struct):
         self.rewriting.put(node, code("$f($real, $imag)", f=function, real=real, imag=imaginary))
 
     def _product(self, node: ast.Call, found: Product) -> None:
-        for _, seen in found.keys:
-            self.demanded |= seen
+        for pair in found.pairs:
+            self.demanded |= self.layouts.variables.of(pair)
         self.parts += 1
         self.needless += found.read
         alone = len(found.factors) == 1 or self._is_free(node)
@@ -320,7 +321,7 @@ class ComplexForm(Struct):
 
     def _is_free(self, node: ast.expr) -> bool:
         """Whether an operator may stand in the place of an expression without parentheses."""
-        around = self.values.parents.get(node)
+        around = self.layouts.parents.get(node)
         return isinstance(around, (ast.Assign, ast.Return, ast.Call, ast.keyword, ast.List))
 
     def _multiplied(self, node: ast.Call, helper: Helper) -> None:
@@ -330,13 +331,13 @@ class ComplexForm(Struct):
         for place, conjugated in zip(helper.factors, helper.conjugated, strict=True):
             factor = node.args[place]
             new = code("$factor", factor=factor)
-            if self.values.layout(factor) is Layout.PAIR:
+            if self.layouts.layout(factor) is Layout.PAIR:
                 self.complex(factor)
                 if isinstance(factor, (ast.BinOp, ast.UnaryOp)):
                     new = code("($factor)", factor=factor)
             else:
                 self.visit(factor)
-                new = as_complex(factor, self.values, self.spell(None, "torch.view_as_complex"))
+                new = as_complex(factor, self.layouts, self.spell(None, "torch.view_as_complex"))
             factors.append(code("$factor.conj()", factor=new) if conjugated else new)
         alone = len(helper.factors) == 1 or self._is_free(node)
         whole = reduce(times, factors)
@@ -346,7 +347,7 @@ class ComplexForm(Struct):
         """Write a column without its last dimension. Raises Unclear."""
         inner = inside_column(node)
         if isinstance(node, ast.Name):
-            self.demanded |= self.values.reaching.of(node)
+            self.demanded |= self.layouts.variables.of(node)
         elif inner is not None and (isinstance(node, ast.Call) or adds_dimension(node)):
             self.visit(inner)
             self.rewriting.put(node, as_primary(inner))
@@ -354,12 +355,12 @@ class ComplexForm(Struct):
             self.squeeze(node.operand)
         elif isinstance(node, ast.BinOp):
             for side in (node.left, node.right):
-                if self.values.layout(side) is Layout.COLUMN:
+                if self.layouts.layout(side) is Layout.COLUMN:
                     self.squeeze(side)
                 else:
                     self.visit(side)
         else:
-            length = self.values.length(node)
+            length = self.layouts.length(node)
             if length is None:
                 raise Escapes(node, frozenset())
             self.parts += 1
@@ -373,10 +374,10 @@ class ComplexForm(Struct):
                 self.visit(argument.value)
         value = transform.input
         new: Part = value
-        sized = measure(value, self.values, 1)
-        if transform.takes_pairs and self.values.layout(value) is Layout.PAIR:
-            sized = measure(value, self.values, 0)
-            zero = real_only(value, self.values) if transform.kind in ("fft", "ifft") else None
+        sized = measure(value, self.layouts, 1)
+        if transform.takes_pairs and self.layouts.layout(value) is Layout.PAIR:
+            sized = measure(value, self.layouts, 0)
+            zero = real_only(value, self.layouts) if transform.kind in ("fft", "ifft") else None
             if zero is not None:
                 self.visit(zero)
                 new = zero
@@ -385,12 +386,12 @@ class ComplexForm(Struct):
         else:
             self.visit(value)
             if transform.takes_pairs:
-                new = as_complex(value, self.values, self.spell(transform, "torch.view_as_complex"))
+                new = as_complex(value, self.layouts, self.spell(transform, "torch.view_as_complex"))
         return new_call(
             transform,
             new,
             sized,
-            is_exact(transform, self.values),
+            self.spectra.is_exact(transform),
             lambda name: self.spell(transform, name),
             self.rewriting.source,
         )
@@ -403,7 +404,7 @@ class ComplexForm(Struct):
         """Whether a pair is still a name or a call when it is written as complex tensor."""
         if not isinstance(node, ast.Call):
             return isinstance(node, _TIGHT)
-        made = self.values.stacked(node) is not None or self.values.helped(node) is not None
+        made = self.layouts.stacked(node) is not None or self.layouts.helped(node) is not None
         return not made or not self._is_free(node)  # else it has its own parentheses
 
 

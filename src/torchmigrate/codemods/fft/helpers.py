@@ -3,60 +3,34 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
-from torchmigrate.codemods.base.operations import number
+from torchmigrate.codemods.fft.layouts import Layouts, Local
 from torchmigrate.codemods.fft.model import Helper
 from torchmigrate.codemods.fft.products import product
-from torchmigrate.codemods.fft.shapes import last_part
-from torchmigrate.codemods.fft.values import Values
-from torchmigrate.semantics.flow.reaching import reaching
-from torchmigrate.semantics.model import BindingKind, Scope
-from torchmigrate.source.trees import Nodes, walk
+from torchmigrate.semantics.flow.values import ValueFlow
+from torchmigrate.source.trees import walk
 
 
 class Helpers:
-    """Finds what the calls in one scope multiply."""
+    """Finds what calls of functions of the file multiply."""
 
-    def __init__(self, scope: Scope, qualified: Callable[[ast.expr], str | None]) -> None:
-        self.scope = scope
-        self.qualified = qualified
+    def __init__(self, flow: ValueFlow) -> None:
+        self._flow = flow
         self._known: dict[ast.AST, Helper | None] = {}
 
     def __call__(self, call: ast.Call) -> Helper | None:
         """What a call multiplies, if that is all that its function does."""
         plain = not call.keywords and not any(isinstance(item, ast.Starred) for item in call.args)
-        function = self._function(call.func) if plain else None
-        if function is None:
+        function = self._flow.called(call) if plain else None
+        if not isinstance(function, ast.FunctionDef):
             return None
         if function not in self._known:
-            self._known[function] = _read(function, self.qualified)
+            self._known[function] = _read(function, self._flow)
         found = self._known[function]
         return found if found is not None and found.count == len(call.args) else None
 
-    def _function(self, node: ast.expr) -> ast.FunctionDef | None:
-        """The function that is called, which must be the only one of its name there."""
-        scope: Scope | None = self.scope
-        if isinstance(node, ast.Attribute):
-            if not isinstance(node.value, ast.Name) or node.value.id != "self":
-                return None
-            name, scope = node.attr, self.scope.parent
-            if scope is None or scope.kind != "class":
-                return None
-        elif isinstance(node, ast.Name):
-            name = node.id
-            while scope is not None and (name not in scope.bindings or scope.kind == "class"):
-                scope = scope.parent
-        else:
-            return None
-        bindings = scope.bindings.get(name, ()) if scope is not None else ()
-        if len(bindings) != 1 or bindings[0].kind is not BindingKind.DEFINITION or bindings[0].conditional:
-            return None
-        found = bindings[0].node
-        return found if isinstance(found, ast.FunctionDef) else None
 
-
-def _read(function: ast.FunctionDef, qualified: Callable[[ast.expr], str | None]) -> Helper | None:
+def _read(function: ast.FunctionDef, flow: ValueFlow) -> Helper | None:
     """What a function computes of its parameters, which are pairs."""
     arguments = function.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
@@ -75,13 +49,13 @@ def _read(function: ast.FunctionDef, qualified: Callable[[ast.expr], str | None]
         return Helper((0,), (True,), 1, in_place=True) if same else None
     if not all(isinstance(item, ast.Assign) and _names_only(item) for item in body):
         return None
-    found = reaching(function.body, arguments)
-    values = Values({}, found, Nodes(function).parents, qualified, pairs=frozenset(names))
-    stacked = values.stacked(last.value)
-    made = product(*stacked, last, values) if stacked is not None else None
+    layouts = Local(Layouts(flow, {}, lambda call: None), function, {}, takes_pairs=True)
+    stacked = layouts.stacked(last.value)
+    made = product(*stacked, last, layouts) if stacked is not None else None
     if made is None or set(made.factors) != set(names) or len(made.factors) != len(names):
         return None
-    if any(len(seen) != 1 or next(iter(seen)).statement is not None for _, seen in made.keys):
+    given = {item.node for pair in made.pairs for item in layouts.variables.of(pair)}
+    if not all(isinstance(node, ast.arg) for node in given):
         return None  # no longer the parameter
     return Helper(tuple(names.index(name) for name in made.factors), made.conjugated, len(names))
 
@@ -101,21 +75,5 @@ def _names_only(node: ast.Assign) -> bool:
 
 def _negates(node: ast.stmt, name: str) -> bool:
     """`x[..., 1] = -x[..., 1]`, or `*= -1`."""
-    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-    if isinstance(node, ast.AugAssign):
-        target = node.target
-    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
-        return False
-    index = target.slice
-    if target.value.id != name or not isinstance(index, ast.Tuple) or number(index.elts[-1]) != 1:
-        return False
-    if isinstance(node, ast.AugAssign):
-        as_read = ast.Subscript(target.value, index, ast.Load())
-        return isinstance(node.op, ast.Mult) and number(node.value) == -1 and last_part(as_read)
-    value = node.value if isinstance(node, ast.Assign) else None
-    negated = value.operand if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) else None
-    return isinstance(negated, ast.Subscript) and last_part(negated) and _same(negated, target)
-
-
-def _same(one: ast.Subscript, other: ast.Subscript) -> bool:
-    return isinstance(one.value, ast.Name) and ast.unparse(one) == ast.unparse(other)
+    part = f"{name}[..., 1]"
+    return ast.unparse(node) in (f"{part} = -{part}", f"{part} *= -1", f"{part} *= -1.0")

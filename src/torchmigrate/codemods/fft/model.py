@@ -16,10 +16,11 @@ from torchmigrate.semantics.flow.reaching import Definition
 
 
 class Layout(enum.Enum):
-    """How a tensor holds complex numbers."""
+    """How a tensor holds complex numbers; NUMBER: it is a number of Python."""
 
     PAIR = "pair"
     COLUMN = "column"
+    NUMBER = "number"
 
 
 class PairPart(Struct, frozen=True):

@@ -8,10 +8,12 @@ from functools import reduce
 
 from msgspec import Struct, field
 
-from torchmigrate.codemods.fft.values import Values
+from torchmigrate.codemods.fft.layouts import Layouts
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.semantics.flow.reaching import Seen
+from torchmigrate.semantics.flow.steps import UNKNOWN_STEP, Step
 
+_MOST_NAMES = 8  # for one part
 _Key = tuple[str, Seen]  # a variable, and where its value comes from
 
 
@@ -20,13 +22,13 @@ class Product(Struct, frozen=True):
 
     factors: their names; conjugated: which of them is conjugated.
     read: the reads of parts (`re`, `im`) that the product does without.
-    keys: what the factors are.
+    pairs: a read of each of the factors.
     """
 
     factors: tuple[str, ...]
     conjugated: tuple[bool, ...]
     read: tuple[ast.Name, ...]
-    keys: frozenset[_Key]
+    pairs: tuple[ast.Name, ...]
 
     def expression(self) -> Code:
         """As an expression of complex tensors."""
@@ -63,43 +65,30 @@ _PATTERNS = {
 
 
 class _Reader(Struct):
-    values: Values
+    layouts: Layouts
     statement: ast.stmt
     read: list[ast.Name] = field(default_factory=list)
-    order: dict[_Key, None] = field(default_factory=dict)
+    order: dict[_Key, ast.Name] = field(default_factory=dict)
 
     def atom(self, node: ast.expr) -> _Atom | None:
         """The part that an expression is, of a variable that still has the same value at the statement."""
-        part = self.values.part(node)
-        if part is not None and isinstance(part.pair, ast.Name) and _whole(node):
-            key = (part.pair.id, self.values.reaching.of(part.pair))
-            return self._known(key, part.index)
-        if not isinstance(node, ast.Name):
+        made = Step(node)
+        for _ in range(_MOST_NAMES):
+            if isinstance(made.node, (ast.Name, ast.Tuple, ast.List)):
+                steps = self.layouts.flow.steps(made)
+                made = steps[0] if len(steps) == 1 else UNKNOWN_STEP
+        if not isinstance(made.node, ast.expr):
             return None
-        seen = self.values.reaching.of(node)
-        if len(seen) != 1:
+        part = self.layouts.part_of(made.node) if not made.path else None
+        pair, index = (part.pair, part.index) if part and _whole(made.node) else (None, 0)
+        if made.path in ((0,), (1,)):
+            pair, index = self.layouts.unbound(made.node), int(made.path == (1,))
+        if not isinstance(pair, ast.Name) or not self.layouts.flow.index.is_kept(pair, self.statement):
             return None
-        (definition,) = seen
-        value, index = definition.value, 0
-        pair: ast.expr | None = None
-        if definition.unpacked is not None:
-            several, index, count = definition.unpacked
-            if isinstance(several, (ast.Tuple, ast.List)) and len(several.elts) == count:
-                value = several.elts[index]
-            elif count == 2:
-                pair = self.values.unbound(several)
-        if value is not None:
-            part = self.values.part(value)
-            pair, index = (part.pair, part.index) if part and _whole(value) else (None, 0)
-        if not isinstance(pair, ast.Name):
-            return None
-        self.read.append(node)
-        return self._known((pair.id, self.values.reaching.of(pair)), index)
-
-    def _known(self, key: _Key, index: int) -> _Atom | None:
-        if self.values.reaching.before(self.statement, key[0]) != key[1]:
-            return None
-        self.order.setdefault(key)
+        if isinstance(node, ast.Name):
+            self.read.append(node)
+        key = (pair.id, self.layouts.reaching(pair).of(pair))
+        self.order.setdefault(key, pair)
         return _Atom(key, index)
 
     def terms(self, node: ast.expr, sign: int = 1) -> Iterator[tuple[int, ast.expr, ast.expr]]:
@@ -119,12 +108,12 @@ class _Reader(Struct):
 
     def _named(self, node: ast.expr) -> ast.expr:
         """What a variable is given that nothing else reads. Raises ValueError if there is none."""
-        found = self.values.reaching
+        found = self.layouts.reaching(node)
         seen = found.of(node) if isinstance(node, ast.Name) else frozenset()
         definition = next(iter(seen), None)
         if definition is None or len(seen) != 1 or definition.value is None or definition.statement is None:
             raise ValueError
-        parents = self.values.parents
+        parents = self.layouts.parents
         same_block = parents.get(definition.statement) is parents.get(self.statement)
         if not same_block or definition.name in found.captured or len(found.reads(seen)) != 1:
             raise ValueError
@@ -135,13 +124,13 @@ class _Reader(Struct):
         return definition.value
 
 
-def product(real: ast.expr, imaginary: ast.expr, statement: ast.stmt, values: Values) -> Product | None:
+def product(real: ast.expr, imaginary: ast.expr, statement: ast.stmt, layouts: Layouts) -> Product | None:
     """The product whose parts are computed; also `x` and its conjugate, put together from its parts."""
-    reader = _Reader(values, statement)
+    reader = _Reader(layouts, statement)
     alone = _alone(real, imaginary, reader)
     if alone is not None:
         return alone
-    reader = _Reader(values, statement)
+    reader = _Reader(layouts, statement)
     found: list[set[_Term]] = []
     try:
         for side in (real, imaginary):
@@ -164,7 +153,9 @@ def product(real: ast.expr, imaginary: ast.expr, statement: ast.stmt, values: Va
     for pattern, conjugated in _PATTERNS.items():
         sides = (pattern[:2], pattern[2:])
         if all(_fits(side, terms, keys) for side, terms in zip(sides, found, strict=True)):
-            return Product((keys[0][0], keys[1][0]), conjugated, tuple(reader.read), frozenset(keys))
+            return Product(
+                (keys[0][0], keys[1][0]), conjugated, tuple(reader.read), tuple(reader.order.values())
+            )
     return None
 
 
@@ -176,7 +167,7 @@ def _alone(real: ast.expr, imaginary: ast.expr, reader: _Reader) -> Product | No
         return None
     if isinstance(imaginary, ast.UnaryOp) and not negative:
         return None
-    return Product((one.key[0],), (negative,), tuple(reader.read), frozenset([one.key]))
+    return Product((one.key[0],), (negative,), tuple(reader.read), tuple(reader.order.values()))
 
 
 def _fits(side: tuple[tuple[int, int, int], ...], terms: set[_Term], keys: list[_Key]) -> bool:

@@ -13,6 +13,17 @@ def plain_call(node: ast.Call) -> bool:
     return not starred and all(item.arg is not None for item in node.keywords)
 
 
+def operation(node: ast.Call, qualified: str | None) -> tuple[str, list[ast.expr]]:
+    """The last part of the name of a function of torch or of a method, "" for anything else; and the
+    arguments by position, that of a method in front."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if qualified is not None:
+        name = qualified.rpartition(".")[2] if qualified.startswith("torch.") else ""
+    method = qualified is None or qualified.startswith("torch.Tensor.")
+    first = [node.func.value] if method and isinstance(node.func, ast.Attribute) else []
+    return name, [*first, *node.args]
+
+
 def ends_with(arguments: list[ast.expr], value: int) -> bool:
     """Whether the last of several sizes is this one."""
     return len(arguments) > 1 and number(arguments[-1]) == value

@@ -19,10 +19,10 @@ from torchmigrate.codemods.fft.calls import Transform, halves, new_call, read
 from torchmigrate.codemods.fft.complex import PARTS, ComplexForm
 from torchmigrate.codemods.fft.helpers import Helpers
 from torchmigrate.codemods.fft.inputs import as_complex, measure
+from torchmigrate.codemods.fft.layouts import Layouts, Local, only_argument
 from torchmigrate.codemods.fft.model import Escapes, Layout
 from torchmigrate.codemods.fft.shapes import last_part
-from torchmigrate.codemods.fft.symmetry import is_exact
-from torchmigrate.codemods.fft.values import Values, only_argument
+from torchmigrate.codemods.fft.symmetry import Spectra
 from torchmigrate.codemods.fft.variables import idle, mixed, unread
 from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, Obstacle, Reason, because
 from torchmigrate.match.context import CannotFix
@@ -33,7 +33,6 @@ from torchmigrate.rewrite.expressions import ExpressionEdits
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import is_alone, remove_statements
 from torchmigrate.rewrite.statements import removed
-from torchmigrate.semantics.flow.reaching import reaching
 from torchmigrate.semantics.model import Binding, Role, Scope
 from torchmigrate.versions.range import applicability, required
 
@@ -41,6 +40,7 @@ CODES = frozenset(["TM149", "TM150", "TM151", "TM152", "TM153"])
 _PLAN = "fft"
 _MOST_ROUNDS = 50
 _OTHER_CLASS = because("the object may have another class")
+_OTHER_CALLS = because("other callers may pass a complex tensor")
 _NOT_SYMMETRIC = because(
     "the old `irfft` gave other numbers for a spectrum that is not that of a real signal of this size, "
     "such as one with learned weights or a mask"
@@ -111,6 +111,8 @@ class TransformPlan:
         self.file = file
         self.around = file.around
         self.done = Outcomes()
+        self.transforms: dict[ast.AST, Transform] = {}
+        self._problems: dict[int, Unclear] = {}
         groups: dict[tuple[int, bool], TransformGroup] = {}
         imports = [hit for hit in hits if hit.use.role is Role.IMPORT]
         for hit in hits:
@@ -118,6 +120,13 @@ class TransformPlan:
                 scope = _scope(hit.use.scope)
                 key = id(scope), hit.name.endswith("stft")
                 groups.setdefault(key, TransformGroup(scope)).hits.append(hit)
+                try:
+                    transform = self._read(hit)
+                    self.transforms[transform.call] = transform
+                except Unclear as error:
+                    self._problems[id(hit)] = error
+        self.layouts = Layouts(file.flow, self.transforms, Helpers(file.flow))
+        self.spectra = Spectra(self.layouts)
         for group in groups.values():
             try:
                 self._plan(group)
@@ -183,40 +192,27 @@ class TransformPlan:
         node = group.scope.node
         assert isinstance(node, _Body), "the scope of a group has statements"
         arguments = node.args if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-        found = reaching(node.body, arguments)
-        problem: tuple[str, int] | None = None
-        transforms: dict[int, Transform] = {}
+        self._leave_complex(group)
         for hit in group.hits:
-            try:
-                transform = self._read(hit)
-                transforms[id(transform.call)] = transform
-            except Unclear as error:
+            if id(hit) in self._problems:
                 line = self.file.source.position(hit.use.start)[0]
-                problem = problem or (f"line {line}: {error}", line)
-        helper = Helpers(group.scope, self.around.qualified)
-        values = Values(transforms, found, self.file.names.parents, self.around.qualified, helper=helper)
-        self._leave_complex(group, transforms, values)
-        if problem is not None:
-            raise Unclear(problem[0], line=problem[1])
+                raise Unclear(f"line {line}: {self._problems[id(hit)]}", line=line)
+        calls = [hit.use.call for hit in group.hits if hit.use.call is not None]
+        transforms: dict[ast.AST, Transform] = {call: self.transforms[call] for call in calls}
         if not transforms:
             return
-        direct = self._direct(transforms, values)
-        cases = [applicability(hit.rule.cases[0], hit.rule, self.file.versions) for hit in group.hits]
-        level, held_by = min(cases, key=lambda item: item[0])
-        complex_edits, parts = self._complex(node, transforms, values)
-        if level is Applicability.UNSAFE and (parts or _surely_real(transforms)):
-            cases = [
-                applicability(
-                    replace(hit.rule.cases[0], applicability=Applicability.SAFE, reason=None),
-                    hit.rule,
-                    self.file.versions,
-                )
-                for hit in group.hits
-            ]
-            level, held_by = min(cases, key=lambda item: item[0])
+        layouts = Local(self.layouts, node, transforms)
+        direct = self._direct(transforms, layouts)
+        complex_edits, parts = self._complex(node, transforms, layouts)
+        real = parts > 0 or _surely_real(transforms)
+        level, held_by = min((self._level(hit.rule, real) for hit in group.hits), key=lambda item: item[0])
         if level >= Applicability.UNSAFE and any(map(_may_be, group.hits)):
             level, held_by = Applicability.UNSAFE, (*held_by, *_OTHER_CLASS)
-        inexact = [item for item in transforms.values() if not is_exact(item, values)]
+        given = [item.input for item in transforms.values() if item.kind == "istft"]
+        closed = all(self.layouts.is_only(item, Layout.PAIR) for item in given)
+        if level >= Applicability.UNSAFE and not closed:
+            level, held_by = Applicability.UNSAFE, (*held_by, *_OTHER_CALLS)
+        inexact = [item for item in transforms.values() if not self.spectra.is_exact(item)]
         if level >= Applicability.UNSAFE and inexact:
             why = _ONE_HALF if all(map(halves, inexact)) else _NOT_SYMMETRIC
             level, held_by = Applicability.UNSAFE, (*held_by, *why)
@@ -229,36 +225,42 @@ class TransformPlan:
             why = by_release or because(_WHY_COMPLEX)
             group.whole = Rewriting(complex_edits, Applicability.UNSAFE, why, "Compute with complex tensors")
 
+    def _level(self, rule: Rule, real: bool) -> tuple[Applicability, tuple[Reason, ...]]:
+        """How safe a call is to rewrite; real: what it transforms surely is real."""
+        case = rule.cases[0]
+        if real:
+            case = replace(case, applicability=Applicability.SAFE, reason=None)
+        return applicability(case, rule, self.file.versions)
+
     def _read(self, hit: RuleMatch) -> Transform:
         if not self.file.fixes.may_fix(hit) and not _may_be(hit):
             raise Unclear("the called function is not certain")
         return read(hit, self.file.source)
 
-    def _leave_complex(self, group: TransformGroup, transforms: dict[int, Transform], values: Values) -> None:
+    def _leave_complex(self, group: TransformGroup) -> None:
         """Of `istft`, only those calls are outdated whose argument surely is real: it holds pairs."""
         for hit in list(group.hits):
-            transform = transforms.get(id(hit.use.call))
             if not hit.name.endswith("istft"):
                 continue
             call = hit.use.call
+            transform = self.transforms.get(call) if call is not None else None
             value = transform.input if transform else call.args[0] if call and call.args else None
-            if value is None or values.layout(value) is not Layout.PAIR:
-                transforms.pop(id(call), None)
+            if value is None or not self.layouts.is_surely(value, Layout.PAIR):
                 group.hits.remove(hit)
                 self.done.silent.add(id(hit))
 
-    def _direct(self, transforms: dict[int, Transform], values: Values) -> list[Edit]:
+    def _direct(self, transforms: dict[ast.AST, Transform], layouts: Local) -> list[Edit]:
         """Rewrite every call on its own, so that nothing else has to change."""
         rewriting = ExpressionEdits(self.file.source)
         spelled: dict[Edit, None] = {}
         inner = {
-            id(item.input)
+            item.input
             for item in transforms.values()
-            if item.takes_pairs and id(item.input) in transforms and transforms[id(item.input)].gives_pairs
+            if item.takes_pairs and item.input in transforms and transforms[item.input].gives_pairs
         }
         for transform in transforms.values():
             try:
-                self._keep_layout(transform, values, rewriting, inner, spelled)
+                self._keep_layout(transform, layouts, rewriting, inner, spelled)
             except Unclear as error:
                 raise Unclear(f"line {transform.call.lineno}: {error}", line=transform.call.lineno) from None
         try:
@@ -269,9 +271,9 @@ class TransformPlan:
     def _keep_layout(
         self,
         transform: Transform,
-        values: Values,
+        layouts: Local,
         rewriting: ExpressionEdits,
-        inner: set[int],
+        inner: set[ast.expr],
         spelled: dict[Edit, None],
     ) -> None:
         """Rewrite one call; inner: those whose result goes right into another transform."""
@@ -281,26 +283,26 @@ class TransformPlan:
 
         node = transform.input
         value: Part = node
-        if transform.takes_pairs and id(node) not in inner:
+        if transform.takes_pairs and node not in inner:
             real = isinstance(node, ast.Call) and self.around.qualified(node.func) == "torch.view_as_real"
             given = only_argument(node) if real and isinstance(node, ast.Call) else None
             if given is not None:
                 value = given
             else:
-                value = as_complex(node, values, spell("torch.view_as_complex"))
-        exact = is_exact(transform, values)
-        call = new_call(transform, value, measure(node, values, 1), exact, spell, self.file.source)
-        outer = values.parents.get(transform.call)
-        part = values.part(outer) if isinstance(outer, ast.Subscript) else None
+                value = as_complex(node, layouts, spell("torch.view_as_complex"))
+        exact = self.spectra.is_exact(transform)
+        call = new_call(transform, value, measure(node, layouts, 1), exact, spell, self.file.source)
+        outer = layouts.parents.get(transform.call)
+        part = layouts.part_of(outer) if isinstance(outer, ast.Subscript) else None
         if part is not None and isinstance(outer, ast.Subscript) and last_part(outer):
             rewriting.put(outer, code("$call.$part", call=call, part=PARTS[part.index]))
             return
-        if transform.gives_pairs and id(transform.call) not in inner:
+        if transform.gives_pairs and transform.call not in inner:
             call = code("$f($call)", f=spell("torch.view_as_real"), call=call)
         rewriting.put(transform.call, call)
 
     def _complex(
-        self, node: _Body, transforms: dict[int, Transform], values: Values
+        self, node: _Body, transforms: dict[ast.AST, Transform], layouts: Local
     ) -> tuple[list[Edit] | None, int]:
         """The edits that make pairs complex (None: it cannot be), and how many parts are read if all are."""
         first = next(iter(transforms.values()))
@@ -308,43 +310,41 @@ class TransformPlan:
             rewriting = ExpressionEdits(self.file.source)
             spelled: dict[Edit, None] = {}
             form = ComplexForm(
-                values,
+                layouts,
+                self.spectra,
                 rewriting,
                 lambda item, name, held=spelled: self._spell(item or first, name, held),  # type: ignore[misc]
             )
             try:
                 form.block(node.body)
             except Escapes as error:
-                more = set(error.definitions) - values.refused
+                more = set(error.definitions) - layouts.refused
                 if not more:
                     return None, 0
-                values.refuse(more)
+                layouts.refuse(more)
                 continue
             except Unclear:
                 return None, 0
-            without = idle(form, values)
+            without = idle(form, layouts)
             if not without:
-                if mixed(node, values):
+                if mixed(node, layouts):
                     return None, 0
-                gone = unread(form, values.reaching)
-                edits, spans = self._removed(gone, node.body)
+                gone = unread(form, layouts.variables)
+                edits, spans = self._removed(gone)
                 try:
                     return [*rewriting.edits(without=spans), *edits, *spelled], 0 if form.kept else form.parts
                 except CannotFix:
                     return None, 0
-            values.refuse(without)
+            layouts.refuse(without)
         return None, 0
 
-    def _removed(
-        self, statements: list[ast.stmt], body: list[ast.stmt]
-    ) -> tuple[list[Edit], list[tuple[int, int]]]:
+    def _removed(self, statements: list[ast.stmt]) -> tuple[list[Edit], list[tuple[int, int]]]:
         """Edits that take statements away, and where they stood."""
         source = self.file.source
         blocks: dict[int, tuple[list[ast.stmt], list[ast.stmt]]] = {}
-        for block in _blocks(body):
-            for item in statements:
-                if any(item is other for other in block):
-                    blocks.setdefault(id(block), (block, []))[1].append(item)
+        for item in statements:
+            block = self.file.flow.index.block_of(item) or []
+            blocks.setdefault(id(block), (block, []))[1].append(item)
         edits: list[Edit] = []
         spans: list[tuple[int, int]] = []
         for block, gone in blocks.values():
@@ -377,21 +377,10 @@ def _may_be(hit: RuleMatch) -> bool:
     return hit.use.method and not hit.use.sure
 
 
-def _surely_real(transforms: dict[int, Transform]) -> bool:
+def _surely_real(transforms: dict[ast.AST, Transform]) -> bool:
     """Whether every `stft` is one of a real signal: of a complex one there is no one-sided transform."""
     return all(
         isinstance(value := item.value("onesided"), ast.Constant) and value.value is True
         for item in transforms.values()
         if item.kind == "stft" and item.value("return_complex") is None
     )
-
-
-def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    yield body
-    for statement in body:
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(statement, name, None)
-            if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
-                yield from _blocks(inner)
-        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            yield from _blocks(part.body)

@@ -6,33 +6,34 @@ import ast
 from collections import defaultdict
 
 from torchmigrate.codemods.fft.complex import ComplexForm
-from torchmigrate.codemods.fft.values import Values
+from torchmigrate.codemods.fft.layouts import Local
 from torchmigrate.semantics.flow.reaching import Definition, Reaching
 from torchmigrate.source.trees import walk
 
 
-def idle(form: ComplexForm, values: Values) -> set[Definition]:
+def idle(form: ComplexForm, layouts: Local) -> set[Definition]:
     """Definitions of pairs that no transform has to do with: they stay real."""
-    pairs = {item for item in values.reaching.every if values.of_definition(item) is not None}
-    busy = form.demanded & pairs
-    hard = {item for item in pairs if _touches(item, values, set())}
-    return pairs - busy - hard
+    pairs = {item for item in layouts.variables.every if layouts.of_definition(item) is not None}
+    return pairs - form.demanded - _transformed(layouts)
 
 
-def _touches(definition: Definition, values: Values, seen: set[Definition]) -> bool:
-    """Whether a pair comes from a transform."""
-    if definition in seen or definition.value is None:
-        return False
-    seen.add(definition)
-    for node in walk(definition.value):
-        transform = values.transforms.get(id(node))
-        if transform is not None and transform.gives_pairs:
-            return True
-        if isinstance(node, ast.Name) and any(
-            _touches(item, values, seen) for item in values.reaching.of(node)
-        ):
-            return True
-    return False
+def _transformed(layouts: Local) -> set[Definition]:
+    """Definitions of what is computed from the result of a transform."""
+    found: list[Definition] = []
+    readers: dict[Definition, list[Definition]] = defaultdict(list)
+    for item in layouts.variables.every:
+        for node in walk(item.value) if item.value is not None else ():
+            transform = layouts.transforms.get(node)
+            if transform is not None and transform.gives_pairs:
+                found.append(item)
+            for read in layouts.variables.of(node) if isinstance(node, ast.Name) else ():
+                readers[read].append(item)
+    seen = set(found)
+    for item in found:
+        more = [reader for reader in readers[item] if reader not in seen]
+        seen.update(more)
+        found += more
+    return seen
 
 
 def unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
@@ -55,13 +56,14 @@ def unread(form: ComplexForm, found: Reaching) -> list[ast.stmt]:
     ]
 
 
-def mixed(function: ast.AST, values: Values) -> bool:
+def mixed(function: ast.AST, layouts: Local) -> bool:
     """Whether an operation reads both results that became complex and ones that keep the real layout."""
+    transformed = _transformed(layouts)
     for operation in walk(function):
         if not isinstance(operation, ast.BinOp):
             continue
-        read = [values.reaching.of(node) for node in walk(operation) if isinstance(node, ast.Name)]
-        results = {item for seen in read for item in seen if _touches(item, values, set())}
-        if results & values.refused and any(values.of_definition(item) is not None for item in results):
+        read = [layouts.variables.of(node) for node in walk(operation) if isinstance(node, ast.Name)]
+        results = transformed.intersection(item for seen in read for item in seen)
+        if results & layouts.refused and any(layouts.of_definition(item) is not None for item in results):
             return True
     return False

@@ -80,7 +80,7 @@ class _Uses:
             return False
         if id(body) not in self._flows:
             arguments = None if isinstance(body, ast.Module) else body.args
-            self._flows[id(body)] = reaching(body.body, arguments, befores=False)
+            self._flows[id(body)] = reaching(body.body, arguments)
         flow = self._flows[id(body)]
         seen = flow.of(given)
         (definition, *others) = seen or (None,)

@@ -292,7 +292,7 @@ class Body:
     def _flow(self) -> Reaching:
         node = self._node
         statements = node.body if isinstance(node.body, list) else []
-        return reaching(statements, None if isinstance(node, ast.Module) else node.args, befores=False)
+        return reaching(statements, None if isinstance(node, ast.Module) else node.args)
 
     @cached_property
     def _definitions(self) -> dict[ast.expr, list[Definition]]:

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from torchmigrate.semantics.flow.answers import Answers
-from torchmigrate.semantics.flow.steps import Path, Step
+from torchmigrate.semantics.flow.steps import Path, Step, Steps
 from torchmigrate.semantics.flow.values import ValueFlow
 
 T = TypeVar("T", bound=Hashable)
@@ -57,6 +57,10 @@ class Domain(Generic[T]):
         """Whether an expression is this in every run that the file shows: enough for a finding."""
         return self.of(node) - _OPEN == {value}
 
+    def forget(self) -> None:
+        """Compute all values anew, since `start` or `steps` have changed."""
+        self._answers.clear()
+
     # ---- what a family says ----------------------------------------------------------------------------
 
     def start(self, node: ast.AST) -> T | None:
@@ -70,6 +74,10 @@ class Domain(Generic[T]):
     def part(self, node: ast.AST, path: Path) -> Values[T]:
         """What an item of a value is, where the items are not written out."""
         return _UNKNOWN
+
+    def steps(self, step: Step) -> Steps:
+        """The steps that are followed; a domain of one function takes fewer."""
+        return self.flow.steps(step)
 
     # ---- how ways come together ----------------------------------------------------------------------------
 
@@ -87,7 +95,7 @@ class Domain(Generic[T]):
             found = self.start(node)
             if found is not None:
                 return frozenset([found])
-        steps = self.flow.steps(step)
+        steps = self.steps(step)
         if steps:
             return _bounded(NOTHING.union(*[self._answers(each) for each in steps]))
         if path:

@@ -44,7 +44,6 @@ class Reaching(Struct):
     _made: dict[int, list[Definition]] = field(default_factory=dict)
     _seen: dict[ast.Name, Seen] = field(default_factory=dict)
     _inner: dict[ast.Name, Seen] = field(default_factory=dict)
-    _before: dict[int, _Env] = field(default_factory=dict)
 
     def of(self, name: ast.Name) -> Seen:
         """The definitions that a read may see; empty for names that are not local."""
@@ -62,10 +61,6 @@ class Reaching(Struct):
                 self._made.setdefault(id(item.statement), []).append(item)
         return self._made.get(id(statement), [])
 
-    def before(self, statement: ast.stmt, name: str) -> Seen:
-        """The definitions that a variable may have when a statement begins."""
-        return self._before.get(id(statement), {}).get(name, _NOTHING)
-
     def every_read(self) -> Iterator[tuple[ast.Name, Seen]]:
         """Every read, those in comprehensions and lambdas included, with the definitions that it may see."""
         yield from self._seen.items()
@@ -76,12 +71,9 @@ class Reaching(Struct):
         return [name for name, seen in self._seen.items() if seen & definitions]
 
 
-def reaching(body: list[ast.stmt], arguments: ast.arguments | None, *, befores: bool = True) -> Reaching:
-    """The definitions of a function body, or of a module (without arguments).
-
-    befores: whether `Reaching.before` is needed, which takes as long as the rest.
-    """
-    flow = _Walk(befores)
+def reaching(body: list[ast.stmt], arguments: ast.arguments | None) -> Reaching:
+    """The definitions of a function body, or of a module (without arguments)."""
+    flow = _Walk()
     env: _Env = {}
     if arguments is not None:
         for node in walk(arguments):
@@ -93,8 +85,7 @@ def reaching(body: list[ast.stmt], arguments: ast.arguments | None, *, befores: 
 
 
 class _Walk:
-    def __init__(self, befores: bool) -> None:
-        self.befores = befores
+    def __init__(self) -> None:
         self.found = Reaching()
         self.made: dict[int, Definition] = {}
         self.heads: dict[int, _Env] = {}  # what came round to the beginning of each loop
@@ -119,8 +110,6 @@ class _Walk:
             self._statement(statement, env)
 
     def _statement(self, statement: ast.stmt, env: _Env) -> None:
-        if self.befores:
-            self.found._before[id(statement)] = _join(self.found._before.get(id(statement), {}), env)
         if isinstance(statement, (_Function, ast.ClassDef)):
             self._capture(statement)
             env[statement.name] = frozenset([self.define(statement, statement.name, statement)])
@@ -262,12 +251,6 @@ def _own(statement: ast.stmt) -> Iterator[ast.AST]:
             yield child
         elif isinstance(child, ast.withitem):
             yield child.context_expr
-
-
-def _join(one: _Env, other: _Env) -> _Env:
-    joined = dict(one)
-    _merge(joined, other)
-    return joined
 
 
 def _merge(env: _Env, other: _Env) -> None:

@@ -136,10 +136,34 @@ class TreeIndex:
         key = home or self.names.tree
         found = self._reachings.get(key)
         if found is None:
-            assert isinstance(key, (*_Def, ast.Module)), "lambdas and classes have no statements of their own"
-            arguments = None if isinstance(key, ast.Module) else key.args
-            found = self._reachings[key] = reaching(key.body, arguments, befores=False)
+            assert isinstance(key, (*_Def, ast.ClassDef, ast.Module)), "lambdas have no statements"
+            arguments = key.args if isinstance(key, _Def) else None
+            found = self._reachings[key] = reaching(key.body, arguments)
         return found
+
+    def reaching_around(self, node: ast.AST) -> Reaching:
+        """The definitions of the function, class or module whose statement a node is part of."""
+        home = self.home_of(node)
+        while isinstance(home, ast.Lambda):
+            home = self.home_of(home)
+        return self.reaching(home)
+
+    def is_kept(self, name: ast.Name, statement: ast.stmt) -> bool:
+        """Whether a variable surely still has the value of an earlier read when a statement begins, which
+        runs after the read."""
+        first = self.statement_of(name)
+        if first is None or first is statement or self.home_of(name) is not self.home_of(statement):
+            return first is statement
+        block, end = self.block_of(first), _start(statement)
+        for outer in (statement, *self.around(statement)):
+            if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
+                end = outer.end_lineno or 0, outer.end_col_offset or 0
+            if block is not None and outer in block:
+                break
+        else:
+            return False
+        given = [item.node for item in self.reaching_around(name).every if item.name == name.id]
+        return not any(node and _start(first) <= _start(node) < end for node in given)
 
     def comprehension_target(self, node: ast.Name) -> ast.Name | None:
         """The target of the comprehension around a name that gives it its value."""
@@ -153,3 +177,7 @@ class TreeIndex:
                             return target
             inner, outer = outer, self.parents.get(outer)
         return None
+
+
+def _start(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
