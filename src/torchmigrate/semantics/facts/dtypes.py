@@ -13,7 +13,7 @@ from weakref import WeakMethod
 
 from torchmigrate.evidence.kinds import SHAPE
 from torchmigrate.semantics.facts.devices import CUDA, Devices
-from torchmigrate.semantics.facts.dimensions import plain_rank
+from torchmigrate.semantics.facts.dimensions import Ranks
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
 from torchmigrate.semantics.flow.domain import NOTHING, OPEN, UNKNOWN, Domain, Sentinel, Values
@@ -104,6 +104,7 @@ class ValueFacts:
         self._dtypes = _Dtypes(around.flow, self.is_tensor)
         self._sparse = Sparse(around.flow)
         self._devices = Devices(around.flow)
+        self.rank = Ranks(around.flow).rank
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; "sparse" is what it may be, and
@@ -125,7 +126,7 @@ class ValueFacts:
             found.add(SPARSE)
         if self._devices.is_surely(node, CUDA):
             found.add(CUDA)
-        if plain_rank(node, scope, self.around) == 2:
+        if self.rank(node) == 2:
             found.add(MATRIX)
         return frozenset(found)
 
