@@ -20,7 +20,6 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import span_in_fstring, suffix_replaced
-from torchmigrate.semantics.facts.dtypes import ValueFacts
 from torchmigrate.semantics.model import Operation
 
 TITLE = "Replace with `.item()`"
@@ -33,7 +32,6 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every `x.data[0]` where x holds one number."""
     likely = Likely(file)
     differentiated = Differentiated(file.flow)
-    facts = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
     places = [
         (item, item.node.value.value)
         for item in file.names.operations
@@ -47,7 +45,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for item, tensor in places:
         assert isinstance(item.node, ast.Subscript), "the operations are subscripts"
         one = differentiated.is_one(tensor)
-        if one or facts.rank(tensor) == 0:
+        if one or file.facts.rank(tensor) == 0:
             reasons[id(item.node)] = None
         elif one is not None:
             reasons[id(item.node)] = FACTOR

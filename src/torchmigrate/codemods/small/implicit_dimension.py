@@ -15,7 +15,6 @@ from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.facts.dimensions import shaped_like, sizes_given
-from torchmigrate.semantics.facts.dtypes import ValueFacts
 from torchmigrate.semantics.flow.calls import constant_key
 from torchmigrate.semantics.flow.domain import NOTHING, Domain, Values
 from torchmigrate.source.trees import walk
@@ -79,8 +78,7 @@ def _takes_first(hit: RuleMatch, file: FileContext) -> bool:
         return False
     if _is_shaped(given):
         return sizes_given(given) in _FIRST
-    facts = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
-    if facts.rank(given) in _FIRST:
+    if file.facts.rank(given) in _FIRST:
         return True
     names = {node.id for node in walk(given) if isinstance(node, ast.Name)}
     node: ast.AST = call

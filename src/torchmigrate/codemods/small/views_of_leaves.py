@@ -23,7 +23,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded
-from torchmigrate.semantics.facts.dtypes import NUMBER, ValueFacts
+from torchmigrate.semantics.facts.dtypes import NUMBER
 from torchmigrate.semantics.flow.mentions import blocks
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.trees import walk
@@ -113,12 +113,7 @@ class _Look:
     @cached_property
     def leaves(self) -> Leaves:
         """What is a leaf, and what is a view of one."""
-        return Leaves(self.file.flow, self.facts)
-
-    @cached_property
-    def facts(self) -> ValueFacts:
-        """What is a number."""
-        return self.file.once(ValueFacts, lambda: ValueFacts(self.file.names, self.file.around))
+        return Leaves(self.file.flow, self.file.facts)
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -170,7 +165,7 @@ class _Look:
             return self.file.around.qualified(node.func) in FACTORIES and plain
         if isinstance(node, (ast.Constant, ast.Slice)):
             return True
-        return NUMBER in self.facts.of(node, scope)
+        return NUMBER in self.file.facts.of(node, scope)
 
     # ---- whether gradients are recorded ------------------------------------------------------------
 

@@ -74,7 +74,6 @@ _STATED_NUMBER = stated(A_NUMBER)
 
 
 def _is_size(node: ast.expr) -> bool:
-    """Whether an expression is a number of elements or dimensions, whatever it is that has them."""
     if isinstance(node, ast.Call):
         called, given = node.func, len(node.args) + len(node.keywords)
         if isinstance(called, ast.Name):
@@ -112,7 +111,7 @@ class ValueFacts:
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
-        if value == UNTOLD and _is_size(node) and "len" not in self.names.module.bindings:
+        if value == UNTOLD and self.is_size(node):
             return frozenset([NUMBER])
         found = {TENSOR} if level(value) == SURE else set()
         dtype = self.dtype(node)
@@ -149,14 +148,16 @@ class ValueFacts:
         seen = self.names.seen.get(id(function), ())
         return frozenset(each.name for each in seen if each.what == SHAPE)
 
+    def is_size(self, node: ast.expr) -> bool:
+        """Whether an expression is a number of elements or dimensions, whatever it is that has them."""
+        return _is_size(node) and "len" not in self.names.module.bindings
+
     def is_tensor(self, node: ast.expr) -> bool:
         return level(self.names.values.get(id(node), UNTOLD)) == SURE
 
     def dtype(self, node: ast.expr) -> str | None:
         """The dtype of a tensor ("floating" for all but bfloat16); None if it is not known, or no tensor."""
-        found = self._dtypes.of(node)
-        (only,) = found if len(found) == 1 else (None,)
-        return only if isinstance(only, str) else None
+        return self._dtypes.only(node)
 
 
 class _Dtypes(Domain[str]):

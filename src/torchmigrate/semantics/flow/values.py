@@ -106,6 +106,12 @@ class ValueFlow:
             seen.update(steps)
         return frozenset(found)
 
+    def only_origin(self, node: ast.AST) -> ast.AST | None:
+        """The one expression that makes a value in every run; None: there may be others, or it is an item."""
+        found = self.origins(node)
+        (only,) = found if len(found) == 1 else (UNKNOWN_STEP,)
+        return only.node if not only.path else None
+
     def _steps(self, node: ast.AST) -> Sequence[Step]:
         if isinstance(node, ast.Name):
             return self._of_name(node)
@@ -431,9 +437,7 @@ class ValueFlow:
         Also returns whether that is all. Nothing is known unless `node` comes from one dictionary, or is the
         `**options` of a function; and of a dictionary only what is written in any case.
         """
-        origins = self.origins(node)
-        (only,) = origins if len(origins) == 1 else (None,)
-        made = only.node if only is not None and not only.path else None
+        made = self.only_origin(node)
         found: dict[str, tuple[ast.AST, ast.expr]] = {}
         pairs: list[tuple[ast.AST | None, object, ast.expr]] = []
         if isinstance(made, ast.Dict):
@@ -533,9 +537,7 @@ class ValueFlow:
             return self.classes.method(owner, node.attr) if owner is not None else None
         if not isinstance(node, ast.Name):
             return node if isinstance(node, ast.Lambda) else None
-        found = self.origins(node)
-        (only,) = found if len(found) == 1 else (None,)
-        made = only.node if only is not None and not only.path else None
+        made = self.only_origin(node)
         return made if isinstance(made, (*_Def, ast.ClassDef, ast.Lambda)) else None
 
     def calls_of(
