@@ -28,7 +28,7 @@ def asked(code: str) -> tuple[ValueFacts, ast.expr]:
 def kinds(code: str) -> set[str]:
     """What the last expression of some code surely is."""
     facts, last = asked(code)
-    return set(facts.of(last, facts.names.module))
+    return set(facts.of(last))
 
 
 @pytest.mark.parametrize(

@@ -522,7 +522,7 @@ def make_place(
         parameters=around.parameters,
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
-        kinds=lambda node: kinds.of(node, use.scope),
+        kinds=kinds.of,
         keywords=around.flow.keywords if _is_unpacked(use.call) else None,
         seen=lambda node, once: kinds.seen(node, once=once),
         recorded=bool(kinds.names.seen),

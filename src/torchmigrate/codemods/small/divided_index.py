@@ -18,13 +18,13 @@ _MOST = 64  # places that a quotient goes to
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every division whose quotient is an index."""
-    for node, scope, guards, fstring in file.names.operations:
+    for node, _, guards, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
             continue
-        if isinstance(node.left, ast.Constant) or INTEGER not in file.facts.of(node.left, scope):
+        if isinstance(node.left, ast.Constant) or INTEGER not in file.facts.of(node.left):
             continue
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
-        if not number and INTEGER not in file.facts.of(node.right, scope):
+        if not number and INTEGER not in file.facts.of(node.right):
             continue
         if file.runs_elsewhere(guards):
             continue

@@ -21,7 +21,7 @@ from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, ValueFacts
 from torchmigrate.semantics.flow.domain import OPEN, UNKNOWN, Domain, Values
 from torchmigrate.semantics.flow.steps import EACH, Path
 from torchmigrate.semantics.flow.values import ValueFlow
-from torchmigrate.semantics.model import Guards, Scope
+from torchmigrate.semantics.model import Guards
 from torchmigrate.source.trees import has_effects
 from torchmigrate.versions.range import applicability, severity
 
@@ -61,7 +61,7 @@ def _numbers(file: FileContext) -> _Numbers:
 
 def _statements(rule: Rule, file: FileContext) -> Iterator[Finding]:
     # Both rules look at the same statements.
-    for node, scope, guards in file.once(_augmented, lambda: list(_augmented(file))):
+    for node, guards in file.once(_augmented, lambda: list(_augmented(file))):
         method = _OPERATORS.get(node.op.__class__)
         symbol = f"torch.Tensor.{method}"
         if method is None or symbol not in rule.symbols:
@@ -72,7 +72,7 @@ def _statements(rule: Rule, file: FileContext) -> Iterator[Finding]:
         if severity(own, file.versions) is None:
             continue
         if isinstance(node.op, ast.Div):
-            fix = _rounded(own, file, node, scope)
+            fix = _rounded(own, file, node)
         elif _numbers(file).is_only(node.value, _FLOAT):
             fix = _whole(own, file, method, [node.value])
         else:
@@ -80,21 +80,21 @@ def _statements(rule: Rule, file: FileContext) -> Iterator[Finding]:
         yield finding_at(own, file, file.source.span(node), symbol=symbol, fix=fix)
 
 
-def _augmented(file: FileContext) -> Iterator[tuple[ast.AugAssign, Scope, Guards]]:
+def _augmented(file: FileContext) -> Iterator[tuple[ast.AugAssign, Guards]]:
     """The augmented assignments to integer tensors, and to parts of them."""
     for binding in file.names.bindings:
         node = binding.statement
         if not isinstance(node, ast.AugAssign) or binding.node is not node.target:
             continue
-        if isinstance(node.target, ast.Name) and INTEGER in file.facts.of(node.target, binding.scope):
-            yield node, binding.scope, binding.guards
-    for part, scope, guards, fstring in file.names.operations:
+        if isinstance(node.target, ast.Name) and INTEGER in file.facts.of(node.target):
+            yield node, binding.guards
+    for part, _, guards, fstring in file.names.operations:
         if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Store) or fstring is not None:
             continue
-        if INTEGER in file.facts.of(part.value, scope):
+        if INTEGER in file.facts.of(part.value):
             around = file.names.parents.get(part)
             if isinstance(around, ast.AugAssign):
-                yield around, scope, guards
+                yield around, guards
 
 
 class _Numbers(Domain[str]):
@@ -135,9 +135,7 @@ class _Numbers(Domain[str]):
 
     def _number(self, node: ast.expr) -> Values[str]:
         known = self.of(node)
-        is_number = bool(known & {UNKNOWN, OPEN}) and NUMBER in self._facts.of(
-            node, self.flow.index.scope_of(node)
-        )
+        is_number = bool(known & {UNKNOWN, OPEN}) and NUMBER in self._facts.of(node)
         return frozenset([NUMBER]) if is_number else known
 
 
@@ -159,9 +157,9 @@ def _whole(rule: Rule, file: FileContext, method: str, floats: Sequence[ast.expr
 # ---- divisions ----------------------------------------------------------------------------------------
 
 
-def _rounded(rule: Rule, file: FileContext, node: ast.AugAssign, scope: Scope) -> Fix | None:
+def _rounded(rule: Rule, file: FileContext, node: ast.AugAssign) -> Fix | None:
     """The fix that divides as before torch 1.6; None where the divisor may be a float."""
-    if not _numbers(file).is_only(node.value, _INT) and INTEGER not in file.facts.of(node.value, scope):
+    if not _numbers(file).is_only(node.value, _INT) and INTEGER not in file.facts.of(node.value):
         return None
     if isinstance(node.target, ast.Name):
         new = code("$target.div_($value, rounding_mode='trunc')", target=node.target, value=node.value)

@@ -16,7 +16,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every such call."""
     for hit in hits:
         saved = hit.use.call.args[0] if hit.use.call is not None and hit.use.call.args else None
-        if not isinstance(saved, ast.Name) or TENSOR not in file.facts.of(saved, hit.use.scope):
+        if not isinstance(saved, ast.Name) or TENSOR not in file.facts.of(saved):
             continue
         before = hit.use.block[: hit.use.block.index(hit.use.statement)]
         if any(_sets_function(statement, saved.id) for statement in before):

@@ -19,7 +19,6 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced_around
 from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR
-from torchmigrate.semantics.model import Scope
 from torchmigrate.versions.range import applicability
 
 OfKind = Callable[[ast.expr], frozenset[str]]
@@ -44,12 +43,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     ]
     if not wanted:
         return
-    for node, scope, guards, _ in wanted:
-
-        def of(item: ast.expr, scope: Scope = scope) -> frozenset[str]:
-            return file.facts.of(item, scope)
-
-        for found in look(node, of, file):
+    for node, _, guards, _ in wanted:
+        for found in look(node, file.facts.of, file):
             if not file.runs_elsewhere(guards):
                 yield _finding(rule, file, found)
 

@@ -97,7 +97,7 @@ def _fix(
     except Crowded:
         return None
     level, reasons = applicability(rule.cases[0], rule, file.versions)
-    if not all(look.is_constant(value, scope) for write in writes for value in write.values):
+    if not all(look.is_constant(value) for write in writes for value in write.values):
         level, reasons = Applicability.UNSAFE, (*reasons, *_RECORDED)
     title = "Write under `torch.no_grad()`"
     return file.fixes.fix(rule, title, level, reasons, (*edits, *spelling.edits))
@@ -154,7 +154,7 @@ class _Look:
             for maker in makers
         )
 
-    def is_constant(self, node: ast.expr, scope: Scope) -> bool:
+    def is_constant(self, node: ast.expr) -> bool:
         """Whether a value that is written surely needs no gradient."""
         if isinstance(node, ast.Attribute) and node.attr == "data":
             return True
@@ -165,7 +165,7 @@ class _Look:
             return self.file.around.qualified(node.func) in FACTORIES and plain
         if isinstance(node, (ast.Constant, ast.Slice)):
             return True
-        return NUMBER in self.file.facts.of(node, scope)
+        return NUMBER in self.file.facts.of(node)
 
     # ---- whether gradients are recorded ------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
 from torchmigrate.semantics.flow.domain import NOTHING, OPEN, UNKNOWN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.steps import EACH, Path
 from torchmigrate.semantics.flow.values import ValueFlow
-from torchmigrate.semantics.model import Const, Scope, SemanticModel, Value
+from torchmigrate.semantics.model import Const, SemanticModel, Value
 from torchmigrate.semantics.values.slots import UNKNOWN as UNTOLD
 from torchmigrate.semantics.values.slots import stated
 from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
@@ -105,7 +105,7 @@ class ValueFacts:
         self._devices = Devices(around.flow)
         self.rank = Ranks(around.flow).rank
 
-    def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
+    def of(self, node: ast.expr) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; "sparse" is what it may be, and
         "cuda" a tensor on a CUDA device in all calls of the file."""
         value = self.names.values.get(id(node), UNTOLD)
