@@ -132,6 +132,7 @@ CALLS = {
     "import pytest\n@pytest.mark.parametrize('x', [a(), b()])\ndef test(x):\n    ask(x)": {"a()", "b()"},
     "import pytest\n@pytest.mark.parametrize('x, y', [(a(), b())])\ndef test(x, y):\n    ask(y)": {"b()"},
     "import pytest\n@pytest.mark.parametrize(['x', 'y'], c)\ndef test(x, y):\n    ask(y)": {"c@[*][1]"},
+    "from .functools import partial\ndef f(y, x):\n    ask(x)\ng = partial(f, x=a())": {OPEN},
     "@mark('x', [a()])\ndef test(x):\n    ask(x)": {OPEN},
     "x = a()\ny = x.add_(1)\nask(y)": {"a()"},
     "from torch import nn\nx = a()\ny = nn.init.zeros_(x)\nask(y)": {"a()"},

@@ -518,7 +518,7 @@ def make_place(
         source=source,
         spell=spell,
         value=around.value,
-        qualified=lambda node: around.imported(node, use.scope),
+        qualified=around.imported,
         parameters=around.parameters,
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),

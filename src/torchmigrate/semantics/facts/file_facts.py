@@ -52,29 +52,14 @@ class FileFacts:
         """The library name that an expression surely is."""
         return self.names.qualified(node)
 
-    def imported(self, node: ast.expr, scope: Scope) -> str | None:
+    def imported(self, node: ast.expr) -> str | None:
         """The qualified name that an expression surely is, also of other packages: `PIL.Image.BICUBIC`."""
         name = self.qualified(node)
-        if name is not None:
-            return name
-        attributes: list[str] = []
-        while isinstance(node, ast.Attribute):
-            attributes.insert(0, node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return None
-        held: Scope | None = scope
-        while held is not None and (
-            node.id not in held.bindings or (held.kind == "class" and held is not scope)
-        ):
-            held = held.parent
-        bindings = held.bindings[node.id] if held is not None else []
-        targets = {binding.target if binding.is_import else None for binding in bindings}
-        target = targets.pop() if len(targets) == 1 else None
-        # Of the libraries themselves, the resolver knows better.
-        if target is None or target.startswith(".") or target.partition(".")[0] in LIBRARY_ROOTS:
-            return None
-        return ".".join([target, *attributes])
+        if name is None:
+            name = self.flow.imported(node)
+            if name.partition(".")[0] in LIBRARY_ROOTS:
+                return None  # of the libraries themselves, the resolver knows better
+        return name or None
 
     def value(self, node: ast.expr) -> object:
         """The literal that an expression is, or the only constant that reaches a name."""

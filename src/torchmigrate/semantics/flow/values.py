@@ -649,7 +649,7 @@ class ValueFlow:
             return ""
         statement = self.names.parents.get(alias)
         if isinstance(statement, ast.ImportFrom):
-            return f"{statement.module}.{alias.name}{rest}"
+            return f"{statement.module}.{alias.name}{rest}" if not statement.level else ""
         return f"{alias.name if alias.asname else alias.name.partition('.')[0]}{rest}"
 
     @cached_property
