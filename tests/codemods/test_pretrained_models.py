@@ -74,6 +74,10 @@ SAFE = {
         "f = wrap\nf(x)\nf = models.resnet18\nf(pretrained=True)\n",
         f"f = wrap\nf(x)\nf = models.resnet18\nf(weights={W})\n",
     ),
+    "a long table": (
+        "T = {" + "".join(f"{n}: models.resnet18, " for n in range(99)) + "}\nT[n](pretrained=True)\n",
+        "T = {" + "".join(f"{n}: models.resnet18, " for n in range(99)) + f"}}\nT[n](weights={W})\n",
+    ),
     "tables of tuples and dicts": (
         """
         A = {"a": (models.resnet18, 512), "b": (models.vgg16, 4096)}

@@ -31,6 +31,7 @@ from torchmigrate.semantics.model import Scope, SemanticModel
 
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST_STEPS = 32  # from one expression: what comes from more places is unknown
+_MOST_ITEMS = 200  # of a container that is written out, such as a table
 _MOST_KEYS = 4  # of a path: items of items of items
 _MOST_CALLEES = 20  # functions that are looked up to look up one
 _IN_PLACE = pattern(r"[a-z]\w*[^_]_")
@@ -88,7 +89,7 @@ class ValueFlow:
                 Step(each.node, each.path + step.path) if each.node is not None else each
                 for each in self.sources(step.node)
             ]
-        if any(len(each.path) > _MOST_KEYS for each in found) or len(found) > _MOST_STEPS:
+        if any(len(each.path) > _MOST_KEYS for each in found) or len(found) > _MOST_ITEMS:
             return _UNKNOWN
         return tuple(dict.fromkeys(found))
 
