@@ -64,7 +64,7 @@ class Differentiated:
         """What an expression may be."""
         seen = [Step(node)]
         for step in seen:
-            assert step.node is not None, "steps that are not known are no places"
+            assert step.node is not None, "only steps to expressions are followed"
             text = (self._flow.index.home_of(step.node), ast.dump(step.node), step.path)
             steps = self._flow.steps(step)
             if isinstance(step.node, ast.Attribute) and not steps:  # of an object that is not followed

@@ -551,7 +551,7 @@ class ValueFlow:
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The class of the file that an expression is an object of, where it is surely made by that."""
         if node not in self._owners:
-            self._owners[node] = None  # of what is made by itself
+            self._owners[node] = None  # while it is looked up
             found = {
                 self.definition(_maker(step.node)) if not step.path else None for step in self.origins(node)
             }
