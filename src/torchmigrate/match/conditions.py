@@ -184,7 +184,7 @@ def _is(node: ast.expr, condition: Condition, place: MatchContext, *, once: bool
 
     once: decide for a finding, for which one run is enough.
     """
-    if not place.kinds(node).isdisjoint(condition.values):
+    if not place.kinds(node, frozenset(map(str, condition.values))).isdisjoint(condition.values):
         return True
     if INT in condition.values and type(place.value(node)) in (int, bool):
         return True

@@ -35,7 +35,7 @@ class MatchContext(Struct):
     parameters: those of a lambda, or of a function of this file; None if it is not known.
     parents: the node around a node within the statement; None for the statement.
     unused: whether nothing reads what is assigned to this target.
-    kinds: what an expression surely is: "tensor", a dtype, "number" and so on, see `kinds.KINDS`.
+    kinds: which of some kinds an expression surely is: "tensor", a dtype, "number" (see `dtypes.KINDS`).
     keywords: what `**options` of a call gives; None: that is not looked up.
     seen: the same by what was seen in every run, or in one of them.
     recorded: whether anything of the file was recorded.
@@ -52,7 +52,7 @@ class MatchContext(Struct):
     parameters: Callable[[ast.expr], ast.arguments | None]
     parents: Callable[[ast.AST], ast.AST | None]
     unused: Callable[[ast.Name], bool]
-    kinds: Callable[[ast.expr], frozenset[str]]
+    kinds: Callable[[ast.expr, frozenset[str]], frozenset[str]]
     keywords: Keywords | None = None
     seen: Callable[[ast.expr, bool], frozenset[str]] = lambda node, once: frozenset()
     recorded: bool = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -14,6 +14,9 @@ from torchmigrate.source.trees import Node, Nodes
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
+
+
+T = TypeVar("T")
 
 
 class BindingKind(enum.Enum):
@@ -322,8 +325,11 @@ class SemanticModel(Struct, eq=False):
     asked: list[ast.expr] = field(default_factory=list)
     # id of an expression -> what it was while the code ran, where that was recorded.
     seen: dict[int, tuple[Seen, ...]] = field(default_factory=dict)
+    # The last names of all that is called; "==" if a comparison has a known value.
+    called: set[str] = field(default_factory=set)
     _nodes: Nodes | None = None
     _by_node: dict[int, Use] | None = None
+    _shared: dict[Hashable, object] = field(default_factory=dict)
 
     def qualified(self, node: ast.AST) -> str | None:
         """The library name that an expression surely is."""
@@ -331,6 +337,16 @@ class SemanticModel(Struct, eq=False):
             self._by_node = {id(use.node): use for use in self.uses}
         use = self._by_node.get(id(node))
         return use.candidates[0] if use is not None and use.sure else None
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What several look up in the model: made for the first of them, and freed with the model.
+
+        Args:
+            key: what it is; the same key always stands for the same kind of thing.
+        """
+        if key not in self._shared:
+            self._shared[key] = make()
+        return cast(T, self._shared[key])
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -364,3 +380,4 @@ class SemanticModel(Struct, eq=False):
         self.tests.clear()
         self.seen = {}
         self._nodes = self._by_node = None
+        self._shared.clear()

@@ -13,6 +13,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.facts.dtypes import INTEGER
 from torchmigrate.semantics.flow.forward import Forward
 
+_INTEGER = frozenset([INTEGER])
 _MOST = 64  # places that a quotient goes to
 
 
@@ -21,10 +22,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for node, _, guards, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
             continue
-        if isinstance(node.left, ast.Constant) or INTEGER not in file.facts.of(node.left):
+        if isinstance(node.left, ast.Constant) or INTEGER not in file.facts.of(node.left, _INTEGER):
             continue
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
-        if not number and INTEGER not in file.facts.of(node.right):
+        if not number and INTEGER not in file.facts.of(node.right, _INTEGER):
             continue
         if file.runs_elsewhere(guards):
             continue

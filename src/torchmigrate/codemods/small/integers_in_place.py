@@ -34,6 +34,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Div: "__itruediv__",
 }
 _INT, _FLOAT = "int", "float"
+_INTEGER, _NUMBER = frozenset([INTEGER]), frozenset([NUMBER])
 # What dropped the fraction of a number until it began to raise, so that a whole number is the same there.
 _DROPPED = frozenset(["__iadd__", "__isub__", "__imul__", "add_", "sub_", "mul_", "clamp_"])
 
@@ -86,12 +87,12 @@ def _augmented(file: FileContext) -> Iterator[tuple[ast.AugAssign, Guards]]:
         node = binding.statement
         if not isinstance(node, ast.AugAssign) or binding.node is not node.target:
             continue
-        if isinstance(node.target, ast.Name) and INTEGER in file.facts.of(node.target):
+        if isinstance(node.target, ast.Name) and INTEGER in file.facts.of(node.target, _INTEGER):
             yield node, binding.guards
     for part, _, guards, fstring in file.names.operations:
         if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Store) or fstring is not None:
             continue
-        if INTEGER in file.facts.of(part.value):
+        if INTEGER in file.facts.of(part.value, _INTEGER):
             around = file.names.parents.get(part)
             if isinstance(around, ast.AugAssign):
                 yield around, guards
@@ -135,7 +136,7 @@ class _Numbers(Domain[str]):
 
     def _number(self, node: ast.expr) -> Values[str]:
         known = self.of(node)
-        is_number = bool(known & {UNKNOWN, OPEN}) and NUMBER in self._facts.of(node)
+        is_number = bool(known & {UNKNOWN, OPEN}) and NUMBER in self._facts.of(node, _NUMBER)
         return frozenset([NUMBER]) if is_number else known
 
 
@@ -159,7 +160,7 @@ def _whole(rule: Rule, file: FileContext, method: str, floats: Sequence[ast.expr
 
 def _rounded(rule: Rule, file: FileContext, node: ast.AugAssign) -> Fix | None:
     """The fix that divides as before torch 1.6; None where the divisor may be a float."""
-    if not _numbers(file).is_only(node.value, _INT) and INTEGER not in file.facts.of(node.value):
+    if not _numbers(file).is_only(node.value, _INT) and INTEGER not in file.facts.of(node.value, _INTEGER):
         return None
     if isinstance(node.target, ast.Name):
         new = code("$target.div_($value, rounding_mode='trunc')", target=node.target, value=node.value)

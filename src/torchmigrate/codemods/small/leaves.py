@@ -10,6 +10,7 @@ from torchmigrate.semantics.flow.domain import NOTHING, UNKNOWN, Domain, Values
 from torchmigrate.semantics.flow.steps import EACH, Key, Path
 from torchmigrate.semantics.flow.values import ValueFlow
 
+_NUMBER = frozenset([NUMBER])
 LEAF, VIEW, LAYER = "leaf", "view", "layer"
 
 FACTORIES = frozenset(
@@ -26,6 +27,7 @@ _LAYERS = frozenset(
         "EmbeddingBag LayerNorm RNN LSTM GRU RNNCell LSTMCell GRUCell"
     ).split()
 )
+MAKERS = FACTORIES | _PARAMETERS | _LAYERS  # what makes leaves and layers
 _LAYER_PARAMETERS = pattern(r"(weight|bias)(_(ih|hh)(_l\d+(_reverse)?)?)?")
 _STILL_LAYER = frozenset("cuda cpu to float double half train eval".split())
 
@@ -106,7 +108,7 @@ class Leaves(Domain[str]):
             return True
         if isinstance(item, ast.Constant):
             return type(item.value) is int or item.value is None or item.value is ...
-        return NUMBER in self._facts.of(item) or self._is_counted(item)
+        return NUMBER in self._facts.of(item, _NUMBER) or self._is_counted(item)
 
     def _is_counted(self, item: ast.expr) -> bool:
         """Whether a name is nothing but the variable of a loop over `range(...)`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -21,7 +22,11 @@ from torchmigrate.rewrite.nodes import replaced_around
 from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR
 from torchmigrate.versions.range import applicability
 
-OfKind = Callable[[ast.expr], frozenset[str]]
+
+class OfKind(Protocol):
+    """Which of some kinds an operand surely is."""
+
+    def __call__(self, item: ast.expr, /, *wanted: str) -> frozenset[str]: ...
 
 
 class Found(Struct, frozen=True):
@@ -44,7 +49,11 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if not wanted:
         return
     for node, _, guards, _ in wanted:
-        for found in look(node, file.facts.of, file):
+
+        def of(item: ast.expr, /, *wanted: str) -> frozenset[str]:
+            return file.facts.of(item, frozenset(wanted))
+
+        for found in look(node, of, file):
             if not file.runs_elsewhere(guards):
                 yield _finding(rule, file, found)
 
@@ -71,13 +80,13 @@ def _uint8_index(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Foun
         return
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     for index in indices:
-        if isinstance(index, (ast.Slice, ast.Constant)) or "uint8" not in of(index):
+        if isinstance(index, (ast.Slice, ast.Constant)) or "uint8" not in of(index, "uint8"):
             continue
         if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
             continue
         # Anything but a tensor may make more of an index.
         edits: tuple[Edit, ...] = ()
-        if TENSOR in of(node.value):
+        if TENSOR in of(node.value, TENSOR):
             edits = replaced_around(file.source, index, code("$index.bool()", index=index), index)
         method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
         yield Found(index, method, edits, "Add `.bool()`")
@@ -101,7 +110,7 @@ def _takes_number(node: ast.expr, of: OfKind, file: FileContext) -> bool:
         return False
     given = file.once("values of subscripts", lambda: _given(file))
     value = given.get(id(node))
-    return value is not None and (NUMBER in of(value) or _is_made_number(value))
+    return value is not None and (NUMBER in of(value, NUMBER) or _is_made_number(value))
 
 
 def _is_made_number(node: ast.expr) -> bool:
@@ -123,12 +132,12 @@ def _given(file: FileContext) -> dict[int, ast.expr]:
 
 def _bool_minus(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.UnaryOp):
-        if isinstance(node.op, ast.USub) and "bool" in of(node.operand):
+        if isinstance(node.op, ast.USub) and "bool" in of(node.operand, "bool"):
             yield Found(node, "__neg__")
         return
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return
-    left, right = of(node.left), of(node.right)
+    left, right = of(node.left, NUMBER, "bool"), of(node.right, "bool")
     if "bool" in right and (NUMBER in left or "bool" in left):
         edits: tuple[Edit, ...] = ()
         if NUMBER in left and _is_one(node.left):
@@ -144,14 +153,14 @@ def _is_one(node: ast.expr) -> bool:
 
 def _floor(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-        left, right = of(node.left), of(node.right)
+        left, right = of(node.left, TENSOR), of(node.right, TENSOR)
         if TENSOR in left or (TENSOR in right and NUMBER in left):
             yield Found(node, "__floordiv__" if TENSOR in left else "__rfloordiv__")
 
 
 def _integers(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        left, right = of(node.left), of(node.right)
+        left, right = of(node.left, INTEGER), of(node.right, INTEGER)
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
         if INTEGER in left and (INTEGER in right or number):
             yield Found(node, "__truediv__")
@@ -160,7 +169,7 @@ def _integers(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
 def _bfloat16_complex(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.BinOp):
         for tensor, number in ((node.left, node.right), (node.right, node.left)):
-            if _is_complex(number) and "bfloat16" in of(tensor):
+            if _is_complex(number) and "bfloat16" in of(tensor, "bfloat16"):
                 yield Found(node, "__mul__")
 
 

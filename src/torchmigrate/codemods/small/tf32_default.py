@@ -23,7 +23,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for node, _, guards, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult) or fstring is not None:
             continue
-        if TENSOR in file.facts.of(node.left) and not file.runs_elsewhere(guards):
+        if TENSOR in file.facts.of(node.left, frozenset([TENSOR])) and not file.runs_elsewhere(guards):
             places.append((*file.source.span(node), "torch.Tensor.__matmul__"))
     if places:
         start, end, symbol = min(places)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.in_place import changed_by_call
-from torchmigrate.codemods.small.leaves import FACTORIES, VIEW, Leaves
+from torchmigrate.codemods.small.leaves import FACTORIES, MAKERS, VIEW, Leaves
 from torchmigrate.findings import Applicability, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
@@ -49,6 +49,8 @@ class _Write(Struct, frozen=True):
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every write that is sure to raise."""
     look = _Look(file)
+    if not look.has_leaves():
+        return
     for function, block, scope in look.blocks():
         found = [(index, look.write(item, function)) for index, item in enumerate(block)]
         group: list[tuple[int, _Write]] = []
@@ -125,7 +127,8 @@ class _Look:
         for scope in self.file.names.scopes:
             node = scope.node
             if isinstance(node, _Function):
-                if not node.decorator_list and scope.parent is not None and scope.parent.kind != "function":
+                outer = scope.parent
+                if not node.decorator_list and outer and outer.kind != "function" and self._may_run(node):
                     yield from ((node, block, scope) for block in _recorded(node.body))
             elif scope.kind == "module":
                 yield from ((None, block, scope) for block in _recorded(self.file.tree.body))
@@ -135,9 +138,19 @@ class _Look:
         write = _as_write(statement)
         if write is None or not self.leaves.is_surely(write.view, VIEW):
             return None
-        if self.switches or self._is_unrecorded(function) or not self._is_run(function):
-            return None
-        return write
+        return None if self._is_unrecorded(function) or not self._is_run(function) else write
+
+    def has_leaves(self) -> bool:
+        """Whether the file makes parameters or layers, and records gradients everywhere."""
+        named = {name for use in self.file.names.uses for name in use.candidates}
+        return not named.isdisjoint(MAKERS) and not self.switches
+
+    def _may_run(self, function: _Function) -> bool:
+        """Whether `_is_run` may say so, by the names that the file calls."""
+        if function.name == "__init__" or not isinstance(self.parents.get(function), ast.ClassDef):
+            return True
+        called = self.file.flow.index.attributes(function.name)
+        return any(isinstance(self.parents.get(item), ast.Call) for item in called)
 
     def _is_run(self, function: _Function | None, depth: int = 0) -> bool:
         """Whether a method surely runs while an object is made: others may run in evaluation only."""
@@ -165,7 +178,7 @@ class _Look:
             return self.file.around.qualified(node.func) in FACTORIES and plain
         if isinstance(node, (ast.Constant, ast.Slice)):
             return True
-        return NUMBER in self.file.facts.of(node)
+        return NUMBER in self.file.facts.of(node, frozenset([NUMBER]))
 
     # ---- whether gradients are recorded ------------------------------------------------------------
 

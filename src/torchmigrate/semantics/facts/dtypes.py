@@ -7,9 +7,8 @@ comparison.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
-from weakref import WeakMethod
 
 from torchmigrate.evidence.kinds import SHAPE
 from torchmigrate.semantics.facts.devices import CUDA, Devices
@@ -18,7 +17,6 @@ from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
 from torchmigrate.semantics.flow.domain import NOTHING, OPEN, UNKNOWN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.steps import EACH, Path
-from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.model import Const, SemanticModel, Value
 from torchmigrate.semantics.values.slots import UNKNOWN as UNTOLD
 from torchmigrate.semantics.values.slots import stated
@@ -62,6 +60,7 @@ _COMPLEX = frozenset(
     [f"torch.fft.{name}" for name in "fft ifft rfft ihfft fft2 ifft2 rfft2 fftn ifftn rfftn".split()]
     + ["torch.complex", "torch.polar", "torch.view_as_complex"]
 )
+_COMPLEX_CALLS = frozenset(name.rpartition(".")[2] for name in _COMPLEX) | {"stft"}
 # Those of integers have another dtype than what they are of.
 _SUMS = frozenset(("sum", "mean", "prod"))
 # Methods that give a pair, whose second one holds indices.
@@ -100,34 +99,42 @@ class ValueFacts:
     def __init__(self, names: SemanticModel, around: FileFacts) -> None:
         self.names = names
         self.around = around
-        self._dtypes = _Dtypes(around.flow, self.is_tensor)
-        self._sparse = Sparse(around.flow)
-        self._devices = Devices(around.flow)
-        self.rank = Ranks(around.flow).rank
+        flow = around.flow
+        self._dtypes = names.once(_Dtypes, lambda: _Dtypes(flow))
+        self._sparse = names.once(Sparse, lambda: Sparse(flow))
+        self._devices = names.once(Devices, lambda: Devices(flow))
+        self.rank = names.once(Ranks, lambda: Ranks(flow)).rank
 
-    def of(self, node: ast.expr) -> frozenset[str]:
-        """All that an expression surely is, of `KINDS`; "sparse" is what it may be, and
-        "cuda" a tensor on a CUDA device in all calls of the file."""
+    def of(self, node: ast.expr, wanted: frozenset[str] = KINDS) -> frozenset[str]:
+        """All that an expression surely is, of `KINDS`; of those that are not `wanted`, some may be left out.
+
+        "sparse" is what it may be, and "cuda" a tensor on a CUDA device in all calls of the file.
+        """
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
         if value == UNTOLD and self.is_size(node):
             return frozenset([NUMBER])
         found = {TENSOR} if level(value) == SURE else set()
-        dtype = self.dtype(node)
+        dtype = self.dtype(node) if self._dtypes.can_be(wanted - found) else None
         if dtype is not None:
             found |= {TENSOR, dtype}
             if dtype in INTEGERS:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
-        if SPARSE in self._sparse.of(node) or (self.names.seen and SPARSE in self.seen(node, once=True)):
+        if SPARSE in wanted and self._is_sparse(node):
             found.add(SPARSE)
-        if self._devices.is_surely(node, CUDA):
+        if CUDA in wanted and self._devices.is_surely(node, CUDA):
             found.add(CUDA)
-        if self.rank(node) == 2:
+        if MATRIX in wanted and self.rank(node) == 2:
             found.add(MATRIX)
         return frozenset(found)
+
+    def _is_sparse(self, node: ast.expr) -> bool:
+        return SPARSE in self._sparse.of(node) or (
+            bool(self.names.seen) and SPARSE in self.seen(node, once=True)
+        )
 
     def seen(self, node: ast.expr, *, once: bool = False) -> frozenset[str]:
         """All that an expression was in every run that was recorded, of `KINDS`; nothing without such.
@@ -161,16 +168,39 @@ class ValueFacts:
 
 
 class _Dtypes(Domain[str]):
-    """The dtypes of tensors.
+    """The dtypes of tensors."""
 
-    Args:
-        is_tensor: whether the resolver knows that an expression is a tensor.
-    """
+    def can_be(self, wanted: frozenset[str]) -> bool:
+        """Whether any tensor of the file may be of a kind, by the origins that the file has."""
+        if TENSOR in wanted:
+            return bool(self.flow.names.uses)
+        return not self._possible.isdisjoint(wanted) or (
+            INTEGER in wanted and not self._possible.isdisjoint(INTEGERS)
+        )
 
-    def __init__(self, flow: ValueFlow, is_tensor: Callable[[ast.expr], bool]) -> None:
-        super().__init__(flow)
-        # Of the object that holds this one: no circle of the two.
-        self._is_tensor = WeakMethod(is_tensor)
+    @cached_property
+    def _possible(self) -> frozenset[str]:
+        """By what the file calls and names, so that most files need no more."""
+        names = self.flow.names
+        found = {_CASTS[name] for name in names.called if name in _CASTS}
+        for use in names.uses:
+            for name in use.candidates:
+                last = name.rpartition(".")[2]
+                if last in _DTYPES:
+                    found.add(_DTYPES[last])
+                elif last.endswith("Tensor"):
+                    found.add(_DTYPES.get(last[: -len("Tensor")], "floating"))
+                elif last == "tensor":
+                    found |= {"int64", "bool"}
+        if not names.called.isdisjoint(_INDICES | _WITH_INDICES | {"arange"}):
+            found.add("int64")
+        if "==" in names.called or not names.called.isdisjoint(_TRUTH | {*_CASTS}):
+            found.add("bool")
+        if not found.isdisjoint(INTEGERS | {"bool"}):
+            found.add("int64")  # sums
+        if not names.called.isdisjoint(_COMPLEX_CALLS):
+            found.add("complex")
+        return frozenset({*found, "floating"})
 
     def start(self, node: ast.AST) -> str | None:
         if not isinstance(node, ast.Call):
@@ -244,8 +274,7 @@ class _Dtypes(Domain[str]):
         return self.of(node)
 
     def _compares(self, node: ast.Compare) -> bool:
-        is_tensor = self._is_tensor()
-        if is_tensor is not None and is_tensor(node):
+        if level(self.flow.names.values.get(id(node), UNTOLD)) == SURE:
             return True
         known = [self.of(item) for item in (node.left, node.comparators[0])]
         return any(found and UNKNOWN not in found for found in known)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
@@ -43,10 +42,10 @@ class FileFacts:
                         stack.append(child)
         return self._parents.get(node) if node is not statement else None
 
-    @cached_property
+    @property
     def flow(self) -> ValueFlow:
-        """Where values come from, and where they go."""
-        return ValueFlow(self.names)
+        """Where values come from, and where they go; one for each model of names."""
+        return self.names.once(ValueFlow, lambda: ValueFlow(self.names))
 
     def qualified(self, node: ast.AST) -> str | None:
         """The library name that an expression surely is."""

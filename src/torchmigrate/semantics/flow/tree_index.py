@@ -19,8 +19,12 @@ class TreeIndex:
 
     def __init__(self, names: SemanticModel) -> None:
         self.names = names
-        self.parents = names.parents
         self._reachings: dict[ast.AST, Reaching] = {}
+
+    @property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Node -> the one around it, for the whole file."""
+        return self.names.parents
 
     @cached_property
     def _names(self) -> dict[str, list[ast.Name]]:

@@ -160,11 +160,15 @@ class ValueFlow:
         scope = self.index.scope_at(home)
         if node.id in scope.globals or node.id in scope.nonlocals:
             return None
+        bindings = scope.bindings.get(node.id, ())
+        if len(bindings) == 1:  # as most are: there is nothing to tell apart
+            return self._of_target(bindings[0].node)
+        if not bindings:
+            return None
         flow = self.index.reaching(home)
         seen = flow.of(node) or flow.inner(node)
         if not seen:
-            # In a lambda, or a function, that runs at any time.
-            return self._of_bindings(node.id, scope) if node.id in scope.bindings else None
+            return self._of_bindings(node.id, scope)  # in a lambda, or a function, that runs at any time
         found: list[Step] = []
         for definition in seen:
             if definition.node is not None:
@@ -187,6 +191,8 @@ class ValueFlow:
             return self.parameter(target)
         if isinstance(target, (ast.alias, *_Def, ast.ClassDef)):
             return [Step(target)]
+        if isinstance(target, ast.NamedExpr):
+            return [Step(target.value)]
         path: list[Key] = []
         parents = self.names.parents
         here, outer = target, parents.get(target)

@@ -137,6 +137,7 @@ class Expressions:
         name = ""
         if kind is ast.Name or kind is ast.Attribute:
             name = func.id if isinstance(func, ast.Name) else func.attr  # type: ignore[attr-defined]
+            state.called.add(name)
             if name in _SPECIAL_CALLS:
                 special = self._special_call(node, name)
                 if special is not None:
@@ -291,7 +292,10 @@ class Expressions:
     def _compare(self, node: ast.Compare) -> Value:
         left = self.eval(node.left)
         values = [self.eval(right) for right in node.comparators]
-        return compared(left, node.ops[0], values[0]) if len(values) == 1 else UNKNOWN
+        value = compared(left, node.ops[0], values[0]) if len(values) == 1 else UNKNOWN
+        if value is not UNKNOWN:
+            self.state.called.add("==")
+        return value
 
     def _bool_op(self, node: ast.BoolOp) -> Value:
         # Later operands run only when the earlier ones did not decide: `hasattr(torch, "x") and torch.x()`.

@@ -154,6 +154,7 @@ def _walk(tree: ast.Module, state: State) -> SemanticModel:
         state.tests,
         state.asked,
         state.seen,
+        state.called,
     )
 
 

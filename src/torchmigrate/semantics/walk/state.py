@@ -52,6 +52,7 @@ class State:
         "bindings",
         "block",
         "branch_test",
+        "called",
         "classes",
         "conditional",
         "demanded",
@@ -113,6 +114,7 @@ class State:
         self.imports: list[Binding] = []  # those of them that imports are, without star imports
         self.scopes: list[Scope] = []
         self.exports: set[str] = set()
+        self.called: set[str] = set()  # last names of what is called
         self.asked: list[ast.expr] = []  # tests, decorators, and what is assigned and may be one of them
         self.tests: dict[int, Formula] = {}  # of `if`s, by the id of their expressions
         self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
