@@ -44,6 +44,9 @@ RAISE_ERRORS = (
     "x.div_(2)",
     "x.clamp_(min=0.5)",
     "x.pow_(0.5)",
+    "rate = 0.5\nx *= rate",
+    "n = 3\nx.add_(2 * n - 1.5)",
+    "for k in range(2):\n    x += k / 2",
     "x += 1\nx += 0.5",
 )
 WORK = (
@@ -58,6 +61,8 @@ WORK = (
     "x = x + 0.5",
     "y = x.double()\ny /= 2",
     "x.fill_(0.5)",
+    "rate = 0.5\nrate = 2\nx *= rate",
+    "n = 3\nx.add_(2 * n - 1)",
     "x[0] = 0.5",
     "for x in [1, 2]:\n    x /= 2",
     "def f(x):\n    x /= 2\nf(torch.ones(3))",
@@ -134,11 +139,19 @@ CHANGED = (
     ("x", "x, = ctx.saved_tensors; x.mul_(2); return grad * x"),
     ("x, y", "x, y = ctx.saved_tensors; x[x < 0] = 0; return grad * x"),
     ("x", "x = ctx.saved_tensors[0]; x += 1; return grad * x"),
+    ("x, y", "saved = ctx.saved_tensors; x = saved[0]; x.mul_(2); return grad * x"),
+    ("x", "x, = ctx.saved_tensors; z = x; z[z < 0] = 0; return grad * z"),
+    ("x", "x, = ctx.saved_tensors\n        for _ in range(2):\n            x += 1\n        return grad * x"),
     ("y", "y, = ctx.saved_tensors; y.zero_()\n        return grad * ctx.saved_tensors[0]"),
 )
 UNCHANGED = (
     ("x", "x, = ctx.saved_tensors; x = x.mul(2); return grad * x"),
     ("x", "x, = ctx.saved_tensors; x = x * 1; x += 1; return grad * x"),
+    ("x", "x, = ctx.saved_tensors; z, x = x, grad.clone(); x += 1; return grad * z"),
+    (
+        "x",
+        "x, = ctx.saved_tensors\n        x = x.clone() if grad is not None else x\n        x += 1\n        return x",
+    ),
     ("x", "x, = ctx.saved_tensors; z = x.clone(); z[z < 0] = 0; return grad * z"),
     ("x", "x, = ctx.saved_tensors; grad = grad.clone(); grad[x < 0] = 0; return grad"),
     ("y", "y, = ctx.saved_tensors; y += 1; return grad * y"),

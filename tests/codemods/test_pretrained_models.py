@@ -46,6 +46,38 @@ SAFE = {
                 self.base = Net.__factory[depth](weights={W} if pretrained else None)
         """,
     ),
+    "builders that a function or an object gives": (
+        """
+        TABLE = {"a": models.resnet18, "b": models.vgg16}
+        def pick(name):
+            return TABLE[name]
+        class Net:
+            def __init__(self):
+                self.make = models.resnet34
+            def build(self, name):
+                make = TABLE.get(name, models.resnet50)
+                return self.make(pretrained=True), pick(name)(pretrained=True), make(pretrained=True)
+        """,
+        f"""
+        TABLE = {{"a": models.resnet18, "b": models.vgg16}}
+        def pick(name):
+            return TABLE[name]
+        class Net:
+            def __init__(self):
+                self.make = models.resnet34
+            def build(self, name):
+                make = TABLE.get(name, models.resnet50)
+                return self.make(weights={W}), pick(name)(weights={W}), make(weights={W})
+        """,
+    ),
+    "a name that meant something else before": (
+        "f = wrap\nf(x)\nf = models.resnet18\nf(pretrained=True)\n",
+        f"f = wrap\nf(x)\nf = models.resnet18\nf(weights={W})\n",
+    ),
+    "a long table": (
+        "T = {" + "".join(f"{n}: models.resnet18, " for n in range(99)) + "}\nT[n](pretrained=True)\n",
+        "T = {" + "".join(f"{n}: models.resnet18, " for n in range(99)) + f"}}\nT[n](weights={W})\n",
+    ),
     "tables of tuples and dicts": (
         """
         A = {"a": (models.resnet18, 512), "b": (models.vgg16, 4096)}
@@ -282,6 +314,13 @@ def test_refused_with_a_recipe(name):
 QUIET = {
     "other builders": "T = {'a': mine.resnet18}\nT[n](pretrained=True)\nf = mine.vgg11\nf(pretrained=True)\n",
     "a name that is bound to something else": "f = models.resnet18\nf = wrap(f)\nf(pretrained=True)\n",
+    "a function that gives others, too": """
+        def pick(own):
+            if own:
+                return OwnNet
+            return models.resnet18
+        pick(True)(num_classes=3)
+        """,
     "a parameter": "def build(make=models.resnet18):\n    return make(pretrained=True)\n",
     "a choice by the release": """
         from packaging.version import Version

@@ -44,6 +44,14 @@ def found(body: str) -> dict[str, Applicability | None]:
         ),
         ("x, y = c()\n(x + w).backward()\nout(x.data[0], y.data[0])", {"x": SURE}),
         ("t = a + b\nt.backward(retain_graph=True)\nout([each for each in c if a.data[0]])", {"a": SURE}),
+        ("criterion = torch.nn.L1Loss()\nt = criterion(a, b)\nout(t.data[0])", {"t": SURE}),
+        ("criterion = torch.nn.L1Loss(reduce=False)\nt = criterion(a, b)\nout(t.data[0])", {"t": PERHAPS}),
+        ("def g(x):\n    x.backward()\nt = a + b\ng(t)\nout(t.data[0], b.data[0])", {"t": SURE, "b": SURE}),
+        ("def g():\n    t = a + b\n    t.backward()\n    return t\nx = g()\nout(x.data[0])", {"x": SURE}),
+        (
+            "t = []\nt.append(a + b)\nfor x in t:\n    x.backward()\nout(a.data[0], b.data[0])",
+            {"a": SURE, "b": SURE},
+        ),
         # It may be something else by then, or was.
         ("t = a + b\nout(a.data[0])\nt = c.mean()\nt.backward()", {}),
         ("for x in c:\n    out(x.data[0])\nx = b\n(x + a).backward()", {}),
@@ -90,3 +98,21 @@ def test_a_part_is_its_number(shape) -> None:
     part = torch.full(shape, 2.5, requires_grad=True)
     (part + 3 * torch.ones(1)).backward()
     assert part.item() == 2.5
+
+
+@pytest.mark.parametrize(("sure", "made"), [(True, "self.loss"), (False, "self.loss.mean()")])
+def test_attributes_of_an_object(sure: bool, made: str) -> None:
+    text = f"""\
+import torch
+
+
+class Trainer:
+    def step(self, batch):
+        self.loss = self.model(batch)
+        {made}.backward()
+
+    def report(self):
+        return self.loss.data[0] + 1
+"""
+    levels = [item.fix.applicability for item in checked_and_fixed(text, CODES)[0] if item.fix]
+    assert levels == [SURE if sure else PERHAPS]

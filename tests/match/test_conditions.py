@@ -113,6 +113,43 @@ def test_what_a_method_is_called_on(code: str, expected: bool) -> None:
     assert finds(code, match={"self": Condition("object")}, signature="(self)") is expected
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("n = 2\nn = 1\ntorch.old(0, n)", True),
+        ("n = 1\nn = 2\ntorch.old(0, n)", False),
+        ("n = 1\nif c:\n    n = 2\ntorch.old(0, n)", False),
+        ("n = 1\nn += 0\ntorch.old(0, n)", False),
+        ("n = m = 1\ndef f():\n    torch.old(0, m)", True),
+        ("def _f(n=1):\n    torch.old(0, n)\n_f()", True),
+        ("def _f(n=1):\n    torch.old(0, n)\n_f(2)", False),
+        ("def f(n=1):\n    torch.old(0, n)\nf()", False),
+        ("for n in [1]:\n    torch.old(0, n)", True),
+        (
+            "class A:\n    def __init__(self):\n        self.n = 1\n    def f(self):\n        torch.old(0, self.n)",
+            False,
+        ),
+    ],
+)
+def test_constants_that_reach_a_name(code: str, expected: bool) -> None:
+    assert finds(code, match={"b": is_(1)}) is expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def g(a, b): ...\ntorch.old(0, g)", True),
+        ("g = lambda a, b: 0\ntorch.old(0, g)", True),
+        ("def g(a, b): ...\nh = g\ntorch.old(0, h)", True),
+        ("def g(a): ...\ntorch.old(0, g)", False),
+        ("@mark\ndef g(a, b): ...\ntorch.old(0, g)", False),
+        ("if c:\n    def g(a, b): ...\nelse:\n    def g(a): ...\ntorch.old(0, g)", False),
+    ],
+)
+def test_functions_that_reach_a_name(code: str, expected: bool) -> None:
+    assert finds(code, match={"b": TAKES_TWO}) is expected
+
+
 def test_equality_of_literals() -> None:
     assert same(1, 1.0)
     assert not same(1, True)

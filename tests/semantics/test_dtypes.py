@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import torch
 
 from torchmigrate.semantics.facts.dtypes import ValueFacts
 from torchmigrate.semantics.facts.file_facts import FileFacts
@@ -14,14 +15,20 @@ from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 
 
-def kinds(code: str) -> set[str]:
-    """What the last expression of some code surely is."""
+def asked(code: str) -> tuple[ValueFacts, ast.expr]:
+    """The facts of some code, and its last expression."""
     text = "import torch\nimport numpy as np\n" + textwrap.dedent(code)
     tree = ast.parse(text)
     names = resolve(tree, Source.from_text(text, Path("case.py")))
     last = tree.body[-1]
     assert isinstance(last, ast.Expr)
-    return set(ValueFacts(names, FileFacts(names)).of(last.value, names.module))
+    return ValueFacts(names, FileFacts(names)), last.value
+
+
+def kinds(code: str) -> set[str]:
+    """What the last expression of some code surely is."""
+    facts, last = asked(code)
+    return set(facts.of(last))
 
 
 @pytest.mark.parametrize(
@@ -88,3 +95,51 @@ def test_nothing_is_known(code: str) -> None:
 def test_numbers() -> None:
     assert kinds("1.5") == {"number"}
     assert kinds("True") == set()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = torch.ones(2, 3).cpu()\nx.detach()",
+        "x = torch.ones(2, 3)\nif x.sum() > 1:\n    x = torch.eye(2)\nx",
+        "def make(n):\n    return torch.rand(n, 2, 3)\nmake(4)",
+        "a, b = torch.zeros(3), torch.zeros(1, 2, 3)\nb / a",
+        "x = [torch.zeros(2, 3)]\nx[0] * 2 + 1",
+        "x = torch.zeros(2, 3, 4)\nx[0]",
+        "t = 0\nfor x in [torch.ones(3), torch.ones(3)]:\n    t += x.mean()\nt",
+        "torch.nn.functional.mse_loss(torch.ones(3), torch.ones(3))",
+        "criterion = torch.nn.BCELoss()\nloss = criterion(torch.ones(3), torch.ones(3))\n-loss",
+        "torch.tensor([[1, 2]])",
+        "torch.ones(6).view(1, 2, 3).float()",
+    ],
+)
+def test_dimensions(code: str) -> None:
+    facts, last = asked(code)
+    space = {"torch": torch}
+    *statements, expression = code.split("\n")
+    exec("\n".join(statements), space)
+    assert facts.rank(last) == eval(expression, space).dim()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "y",
+        "1 - 2",
+        "torch.ones(3) @ torch.ones(3)",
+        "torch.ones(*sizes)",
+        "x = torch.zeros(3)\nif y:\n    x = torch.eye(3)\nx",
+        "x = torch.zeros(3)\nx.unsqueeze_(0)\nx",
+        "x = torch.zeros(1, 3)\nz = x.squeeze_()\nz",
+        "torch.zeros(2, 3)[torch.tensor([0, 1])]",
+        "torch.nn.functional.mse_loss(y, y, reduction='none')",
+        "torch.nn.functional.mse_loss(y, y, None, False)",
+        "torch.nn.MSELoss(None, False)(y, y)",
+        "torch.nn.CrossEntropyLoss(reduce=False)(y, y)",
+        "torch.nn.AdaptiveLogSoftmaxWithLoss(5, 10, [3])(y, y)",
+        "criterion = torch.nn.L1Loss() if y else model\ncriterion(y, y)",
+    ],
+)
+def test_dimensions_are_not_known(code: str) -> None:
+    facts, last = asked(code)
+    assert facts.rank(last) is None

@@ -103,6 +103,10 @@ CONTAINERS = {
     "from torch import nn\nm = nn.ModuleList(a(i) for i in c)\nask(m[0])": {"a(i)"},
     "from torch import nn\nm = nn.Sequential(a(), b())\nask(m[1])": {"a()", "b()"},
     "d = f()\nask(d['k'])": {"f()@[k]"},
+    "d = {'k': a(), 'l': b()}\nask(d.get('k'))": {"a()"},
+    "d = {'k': a()}\nask(d.get(i, b()))": {"a()", "b()"},
+    "ask(d.get('k'))": {"d.get('k')"},
+    "d = {'k': a()}\nask(d.get(*c))": {"d.get(*c)"},
 }
 CALLS = {
     "def f(x):\n    ask(x)\nf(a())": {"a()", OPEN},
@@ -125,6 +129,11 @@ CALLS = {
     "def f():\n    return g()\ndef g():\n    return f()\nask(f())": set(),
     "from functools import partial\ndef f(y, x):\n    ask(x)\ng = partial(f, x=a())": {"a()", OPEN},
     "import functools\ndef f(x, y):\n    ask(x)\ng = functools.partial(f, a())": {"a()", OPEN},
+    "import pytest\n@pytest.mark.parametrize('x', [a(), b()])\ndef test(x):\n    ask(x)": {"a()", "b()"},
+    "import pytest\n@pytest.mark.parametrize('x, y', [(a(), b())])\ndef test(x, y):\n    ask(y)": {"b()"},
+    "import pytest\n@pytest.mark.parametrize(['x', 'y'], c)\ndef test(x, y):\n    ask(y)": {"c@[*][1]"},
+    "from .functools import partial\ndef f(y, x):\n    ask(x)\ng = partial(f, x=a())": {OPEN},
+    "@mark('x', [a()])\ndef test(x):\n    ask(x)": {OPEN},
     "x = a()\ny = x.add_(1)\nask(y)": {"a()"},
     "from torch import nn\nx = a()\ny = nn.init.zeros_(x)\nask(y)": {"a()"},
     "ask(x.add(1))": {"x.add(1)"},
@@ -159,6 +168,11 @@ CLASSES = {
     "class A:\n    def __init__(self):\n        setattr(self, 'm', a())\n    def f(self):\n        ask(self.m)": {
         "a()"
     },
+    "class A:\n    m = a()\nask(A.m)": {"a()"},
+    "class A:\n    m = {'k': a()}\n    def f(self):\n        self.m['l'] = b()\nask(A.m[i])": {"a()", "b()"},
+    "class A:\n    m = a()\n    @classmethod\n    def f(cls):\n        ask(cls.m)": {"a()"},
+    "class A(Enum):\n    m = a()\nask(A.m)": {"A.m"},
+    "class A:\n    m = a()\nA.m = b()\nask(A.m)": {"a()", UNKNOWN},
     "class A:\n    @staticmethod\n    def g():\n        return a()\nask(A.g())": {"a()"},
     "class N:\n    def forward(self, x):\n        ask(x)\nclass M:\n    def __init__(self):\n        self.n = N()\n"
     "    def forward(self, y):\n        return self.n(a())": {"a()", OPEN},

@@ -132,7 +132,7 @@ class Analyser:
         """
         names, source, failures = file.names, file.source, file.failures
         # Hidden ones must not be part of a fix that an import shares with its uses.
-        all_hits = self.finder.find(names, source, failures)
+        all_hits = self.finder.find(file.facts, source, failures)
         hits = [hit for hit in all_hits if not file.hides(hit.rule.code, hit.rule.name, hit.match.start)]
         more = most is not None and len(hits) > most
         if more:

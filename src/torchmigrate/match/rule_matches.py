@@ -20,7 +20,6 @@ from torchmigrate.match.moves import Moves, dotted_names
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.defaults import Defaults
 from torchmigrate.semantics.facts.dtypes import ValueFacts
-from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.guards.choices import Choices
 from torchmigrate.semantics.guards.formulas import (
     MISSING_ARGUMENT,
@@ -145,11 +144,10 @@ class RuleMatcher:
             return self.moves.without_outdated(rule_for_symbol(rule, symbol), symbol)
         return self.moves.member(rule, symbol, name) if f"{name}.".startswith(f"{symbol}.") else None
 
-    def find(self, names: SemanticModel, source: Source, failures: Failures) -> list[RuleMatch]:
+    def find(self, kinds: ValueFacts, source: Source, failures: Failures) -> list[RuleMatch]:
         """Every hit of a file, in source order; what a rule fails at is named in `failures`."""
-        surroundings = FileFacts(names)
-        kinds = ValueFacts(names, surroundings)
-        defaults = Defaults(surroundings)
+        names = kinds.names
+        defaults = Defaults(kinds.around)
         choices = Choices(names)
         hits: list[RuleMatch] = []
         for use in names.uses:
@@ -519,12 +517,12 @@ def make_place(
         use=use,
         source=source,
         spell=spell,
-        value=lambda node: around.value(node, use.scope),
-        qualified=lambda node: around.imported(node, use.scope),
-        parameters=lambda node: around.parameters(node, use.scope),
+        value=around.value,
+        qualified=around.imported,
+        parameters=around.parameters,
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
-        kinds=lambda node, wanted: kinds.of(node, use.scope, wanted),
+        kinds=kinds.of,
         keywords=around.flow.keywords if _is_unpacked(use.call) else None,
         seen=lambda node, once: kinds.seen(node, once=once),
         recorded=bool(kinds.names.seen),

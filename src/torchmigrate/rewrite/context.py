@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchmigrate.match.rule_matches import RuleMatch
     from torchmigrate.rewrite.fix_maker import FixMaker
     from torchmigrate.rewrite.statements import Rewriting
+    from torchmigrate.semantics.facts.dtypes import ValueFacts
 
 T = TypeVar("T")
 
@@ -119,6 +120,13 @@ class FileContext:
     def flow(self) -> ValueFlow:
         """Where values come from, and where they go."""
         return self.around.flow
+
+    @cached_property
+    def facts(self) -> ValueFacts:
+        """What values are: tensors, their dtypes, numbers of dimensions and devices, and numbers."""
+        from torchmigrate.semantics.facts.dtypes import ValueFacts
+
+        return ValueFacts(self.names, self.around)
 
     @cached_property
     def exports(self) -> Exports:

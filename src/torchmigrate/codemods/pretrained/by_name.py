@@ -14,6 +14,7 @@ from torchmigrate.codemods.pretrained.tables import namespace_of
 from torchmigrate.findings import Applicability, Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.model import Via
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
@@ -34,18 +35,15 @@ _OTHERS = 'the weights that `True` selected depend on `quantize`; `"DEFAULT"` se
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every flag that is given to a model of unknown name; those of one call are one fix."""
-    modules = {id(hit.use.node): hit for hit in hits}
+    modules = {hit.use.node: hit for hit in hits}
     if not modules:
         return
-    builders = _Builders(modules, file)
     tried = _tried(file)
     in_strings = {id(node) for string in file.names.nodes(ast.JoinedStr) for node in walk(string)}
-    for node in walk(file.names.tree):
-        if not isinstance(node, ast.Call):
-            continue
-        hit = builders.module_of(node.func)
+    for node in file.names.nodes(ast.Call):
         given = _flags(node)
-        if hit is None or not given or id(node) in tried:
+        hit = _module_of(node.func, modules, file.flow) if given and id(node) not in tried else None
+        if hit is None:
             continue
         sure = (hit.use.sure or hit.use.via is Via.SELF) and id(node) not in in_strings
         fix = _fix(given, node, hit, file) if sure else None
@@ -54,41 +52,19 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield finding_at(rule, file, span, symbol=hit.name.removesuffix(".__dict__"), fix=fix)
 
 
-class _Builders:
-    """Which expressions are a model's builder that is looked up by name."""
-
-    def __init__(self, modules: dict[int, RuleMatch], file: FileContext) -> None:
-        self._modules = modules
-        self._variables: dict[str, list[ast.expr | None]] = {}
-        self._names: dict[str, RuleMatch] = {}
-        for scope in file.names.scopes:
-            for name, bindings in scope.bindings.items():
-                for binding in bindings:
-                    statement = binding.statement
-                    value = (
-                        statement.value
-                        if isinstance(statement, ast.Assign) and statement.targets == [binding.node]
-                        else None
-                    )
-                    self._variables.setdefault(name, []).append(value)
-
-    def module_of(self, node: ast.expr) -> RuleMatch | None:
-        """The use of the module in `getattr(models, name)`, or in what a variable is given."""
-        if isinstance(node, ast.Name):
-            values = self._variables.get(node.id, [])
-            found = [self._looked_up(value) if value is not None else None for value in values]
-            return found[0] if found and all(hit is not None for hit in found) else None
-        return self._looked_up(node)
-
-    def _looked_up(self, node: ast.expr) -> RuleMatch | None:
-        if isinstance(node, ast.Subscript):  # `models.__dict__[name]`, `vars(models)[name]`
-            module = namespace_of(node.value)
-            if module is None or isinstance(node.slice, ast.Constant):
-                return None
-            return self._modules.get(id(module)) or self._modules.get(id(node.value))
-        if isinstance(node, ast.Call) and _called(node) == "getattr" and len(node.args) in (2, 3):
-            return None if isinstance(node.args[1], ast.Constant) else self._modules.get(id(node.args[0]))
-        return None
+def _module_of(node: ast.expr, modules: dict[ast.AST, RuleMatch], flow: ValueFlow) -> RuleMatch | None:
+    """The use of the module in `getattr(models, name)`, or in what surely gives the builder."""
+    found: list[RuleMatch | None] = []
+    for step in flow.origins(node):
+        made, holder = step.node, namespace_of(step.node)
+        if holder is not None and len(step.path) == 1 and isinstance(step.path[0], ast.expr):
+            found.append(modules.get(holder) or (modules.get(made) if made is not None else None))
+        elif isinstance(made, ast.Call) and _called(made) == "getattr" and len(made.args) in (2, 3):
+            found.append(None if isinstance(made.args[1], ast.Constant) else modules.get(made.args[0]))
+        else:
+            return None
+    known = [hit for hit in found if hit is not None]
+    return min(known, key=lambda hit: hit.match.start) if len(known) == len(found) else None
 
 
 def _tried(file: FileContext) -> set[int]:

@@ -28,7 +28,6 @@ from torchmigrate.findings import Applicability, Edit, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
-from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use, Via
 from torchmigrate.source.trees import walk
@@ -48,7 +47,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if "pretrained" not in file.source.text:
         yield from file.fixes.findings(hits)
         return
-    choices = file.once(_CHOICES, lambda: ModelChoices(TreeIndex(file.names), file.source))
+    choices = file.once(_CHOICES, lambda: ModelChoices(file.flow))
     search = _Search(rule, hits, file, choices)
     search.run()
     yield from file.fixes.findings([hit for hit in hits if hit.use.call not in search.seen])
@@ -111,10 +110,10 @@ class _Search:
         self._options: set[tuple[int, str]] = set()
 
     def run(self) -> None:
-        in_fstring = self.choices.local.in_fstring
+        in_fstring = self.file.flow.index.in_fstring
         calls = [node for node in self.file.names.nodes(ast.Call) if not in_fstring(node)]
         for node in calls:
-            if self.choices.is_partial(node, self.choices.scope_at(node)):
+            if self.choices.is_partial(node):
                 self._partial(node)
         for node in calls:
             given = flag_argument(node, self.old, 0 if "first" in self.rule.parameters else None)
@@ -186,7 +185,7 @@ class _Search:
         """Whether a place runs on old releases only, by its guards or since there is one for new releases."""
         if self._old_only(node):
             return True
-        function = self.choices.local.function_of(node) or self.file.names.tree
+        function = self.file.flow.index.function_of(node) or self.file.names.tree
         callee = ast.dump(node.func)
         return any(
             isinstance(other, ast.Call) and self._given(other, self.new) and ast.dump(other.func) == callee
@@ -195,8 +194,8 @@ class _Search:
 
     def _old_only(self, node: ast.AST) -> bool:
         """Whether the guards around a node say that it runs on old releases only."""
-        statement = self.choices.local.statement_of(node)
-        block = self.choices.local.block_of(statement) if statement is not None else None
+        statement = self.file.flow.index.statement_of(node)
+        block = self.file.flow.index.block_of(statement) if statement is not None else None
         return block is not None and self._handled(self._guards.get(id(block), NO_GUARDS))
 
     def _handled(self, guards: Guards) -> bool:
@@ -241,7 +240,7 @@ class _Search:
 
     def _only_called(self, node: ast.Call) -> bool:
         """Whether all calls of a partial object can be seen, and none may give the flag unseen."""
-        local = self.choices.local
+        local = self.file.flow.index
         outer = local.parent(node)
         calls = [outer] if isinstance(outer, ast.Call) and outer.func is node else None
         if (
@@ -250,13 +249,12 @@ class _Search:
             and isinstance(outer.targets[0], ast.Name)
         ):
             name = outer.targets[0].id
-            held = self.choices.kinds.holder(name, self.choices.scope_at(node))
+            held = local.holder(outer.targets[0])
             if held is not None and held.kind == "function":
                 mentions = [
                     mention
                     for mention in local.named(name)
-                    if isinstance(mention.ctx, ast.Load)
-                    and self.choices.kinds.holder(name, self.choices.scope_at(mention)) is held
+                    if isinstance(mention.ctx, ast.Load) and local.holder(mention) is held
                 ]
                 callers = [local.parent(mention) for mention in mentions]
                 calls = [
@@ -279,13 +277,13 @@ class _Search:
             if choice.symbols and not self._handled_at(node):
                 self._entries([entry for entry in entries if entry.name == self.old], [choice], None, None)
         elif isinstance(value, ast.Name):
-            held = self.choices.kinds.holder(value.id, self.choices.scope_at(value))
+            held = self.file.flow.index.holder(value)
             if held is not None and (id(held), value.id) not in self._options:
                 self._options.add((id(held), value.id))
                 self._named_options(value.id, held)
 
     def _named_options(self, name: str, held: Scope) -> None:
-        options = options_of(name, held, self.choices, self.old)
+        options = options_of(name, held, self.file.flow.index, self.old)
         flags = options.named(self.old)
         if not flags or options.named(self.new) or self.new in options.keys:
             return  # with both, the file chooses between them itself

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from torchmigrate.codemods.pretrained.choice import ModelChoices
 from torchmigrate.codemods.pretrained.tables import TableEntry, keyword_entries, literal_entries
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Scope
@@ -33,10 +32,9 @@ class UnpackedOptions(Struct):
         return [entry for entry in self.entries if entry.name == name]
 
 
-def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> UnpackedOptions:
+def options_of(name: str, held: Scope, local: TreeIndex, key: str) -> UnpackedOptions:
     """What a scope's variable holds as a dict of arguments; key: the one whose other uses count."""
     found = UnpackedOptions()
-    local = choices.local
     for binding in held.bindings[name]:
         if isinstance(binding.statement, (ast.Assign, ast.AnnAssign)):
             found.bindings.append(binding)
@@ -45,9 +43,7 @@ def options_of(name: str, held: Scope, choices: ModelChoices, key: str) -> Unpac
         else:  # a parameter, an import
             found.other.append(ast.Name(name))
     for mention in local.named(name):
-        if choices.kinds.holder(name, choices.scope_at(mention)) is held and not _read(
-            mention, found, local, key
-        ):
+        if local.holder(mention) is held and not _read(mention, found, local, key):
             found.other.append(mention)
     return found
 

@@ -17,28 +17,21 @@ from torchmigrate.codemods.scalar_item.loss_names import Likely
 from torchmigrate.codemods.scalar_item.one_number import Differentiated
 from torchmigrate.findings import Applicability, Finding, because
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import span_in_fstring, suffix_replaced
-from torchmigrate.semantics.facts.file_facts import FileFacts
-from torchmigrate.semantics.flow.answers import Answers
-from torchmigrate.semantics.model import BindingKind, Operation, Scope
+from torchmigrate.semantics.model import Operation
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name suggests that it holds a single number; otherwise `item()` raises an error"
 FACTOR = "it holds a single number, but may have a dimension, and then `x.data[0]` is a tensor"
-_DEEPEST = 8
 _TOKENS = (".", "data", "[", "0", "]")
-_REDUCTIONS = frozenset("sum mean prod norm max min std var".split())
-_LOSSES = pattern(r"torch\.nn\.functional\.\w*(?:loss|entropy\w*|kl_div|l1_loss)\Z")
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `x.data[0]` where x holds one number."""
     likely = Likely(file)
-    differentiated = Differentiated(file)
-    scalars = Scalars(file.around)
+    differentiated = Differentiated(file.flow)
     places = [
         (item, item.node.value.value)
         for item in file.names.operations
@@ -51,12 +44,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     reasons: dict[int, str | None] = {}  # why the fix is unsafe; None: it is not
     for item, tensor in places:
         assert isinstance(item.node, ast.Subscript), "the operations are subscripts"
-        one = differentiated.is_one(tensor, item.scope)
-        if one or scalars.is_one(tensor, item.scope):
+        one = differentiated.is_one(tensor)
+        if one or file.facts.rank(tensor) == 0:
             reasons[id(item.node)] = None
         elif one is not None:
             reasons[id(item.node)] = FACTOR
-        elif not likely.holds_one_number(item.node, tensor, item.scope):
+        elif not likely.holds_one_number(item.node, tensor):
             continue
         numbers.add((id(item.scope), ast.dump(tensor)))
     for item, tensor in places:
@@ -91,53 +84,3 @@ def _reads_first(node: ast.Subscript) -> bool:
         and type(node.slice.value) is int
         and node.slice.value == 0
     )
-
-
-class Scalars:
-    """Knows which expressions of a file surely are tensors without dimensions."""
-
-    def __init__(self, around: FileFacts) -> None:
-        self.around = around
-        self._variables = Answers(self._bound, False)
-
-    def is_one(self, node: ast.expr, scope: Scope, depth: int = 0) -> bool:
-        """Whether an expression is; not known of what is very deep."""
-        if depth > _DEEPEST:
-            return False
-        if isinstance(node, ast.Name):
-            return self._variables((scope, node.id))
-        if isinstance(node, ast.UnaryOp):
-            return self.is_one(node.operand, scope, depth + 1)
-        if isinstance(node, ast.BinOp):
-            sides = [side for side in (node.left, node.right) if not _is_number(side)]
-            return bool(sides) and False not in [self.is_one(side, scope, depth + 1) for side in sides]
-        if not isinstance(node, ast.Call):
-            return False
-        name = self.around.qualified(node.func) or ""
-        owner, _, last = name.rpartition(".")
-        if owner == "torch.Tensor":
-            return last in _REDUCTIONS and not node.args and not node.keywords
-        if owner == "torch":
-            plain = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
-            return last in _REDUCTIONS and plain and not node.keywords
-        if not _LOSSES.match(name):
-            return False
-        return not any(item.arg in (None, "reduction", "reduce") for item in node.keywords)
-
-    def _bound(self, variable: tuple[Scope, str]) -> bool:
-        scope, name = variable
-        bindings = scope.bindings.get(name, [])
-        values = [
-            binding.statement.value
-            for binding in bindings
-            if binding.kind is BindingKind.ASSIGNMENT
-            and isinstance(binding.statement, ast.Assign)
-            and binding.node in binding.statement.targets
-        ]
-        if not values or len(values) < len(bindings):
-            return False
-        return False not in [self.is_one(value, scope) for value in values]
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)

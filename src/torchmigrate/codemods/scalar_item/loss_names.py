@@ -7,8 +7,7 @@ import re
 
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.model import Instance, QualifiedName, Scope
-from torchmigrate.source.trees import children, walk
+from torchmigrate.semantics.model import Instance, QualifiedName
 
 _NUMBER = pattern(
     r"(?:^|_)(?:nll|elbo|kld?|mse|bce|acc|accuracy|err|error|cost|ppl|entropy)(?:_|$|[A-Z]|\d)|^err[A-Z]"
@@ -33,19 +32,13 @@ class Likely:
         names = file.names
         self._values = names.values
         self._torch = any((item.target or "").partition(".")[0] == "torch" for item in names.imports)
-        self._around: dict[int, ast.AST] = {}
-        if self._torch:
-            for outer in walk(names.tree):
-                for child in children(outer):
-                    self._around[id(child)] = outer
+        self._parents = names.parents
+        self._flow = file.flow
 
-    def holds_one_number(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
+    def holds_one_number(self, node: ast.Subscript, tensor: ast.expr) -> bool:
         """Whether `tensor`, read by `node` as `tensor.data[0]`, holds one number by name and use."""
         if not self._torch or self._is_other(tensor):
             return False
-        return self._is_one(node, tensor, scope) or self._is_shown_elsewhere(node, tensor, scope)
-
-    def _is_one(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
         while (  # `loss.double()`
             isinstance(tensor, ast.Call)
             and isinstance(tensor.func, ast.Attribute)
@@ -56,12 +49,11 @@ class Likely:
         if isinstance(tensor, ast.Call):
             return self._gives_one(tensor)
         if isinstance(tensor, ast.Name):
-            each = self._element_of(tensor.id, node)
-            if each is not None:
-                return bool(_LOSSES.search(each))
-            made = _made(tensor.id, scope)
-            if made and all(isinstance(value, ast.Call) for value in made):
-                calls = [value for value in made if isinstance(value, ast.Call)]
+            made = self._flow.sources(tensor)
+            if self._flow.index.comprehension_target(tensor) is not None:
+                return any(step.node and _LOSSES.search(ast.unparse(step.node)) for step in made)
+            calls = [step.node for step in made if isinstance(step.node, ast.Call) and not step.path]
+            if made and len(calls) == len(made):
                 if all(map(self._gives_one, calls)):
                     return True
                 if any(_keeps_all(call) or _ARRAYS.search(ast.unparse(call.func)) for call in calls):
@@ -72,29 +64,6 @@ class Likely:
         if isinstance(tensor, ast.Subscript):
             return self._is_element(tensor) and self._is_shown(node)
         return False
-
-    def _is_shown_elsewhere(self, node: ast.Subscript, tensor: ast.expr, scope: Scope) -> bool:
-        """Whether the same name is one number at another place of the function; so it is here."""
-        if not isinstance(tensor, ast.Name) or not self._is_name_of_one(tensor.id):
-            return False
-        return any(
-            isinstance(other, ast.Subscript)
-            and other is not node
-            and ast.dump(other) == ast.dump(node)
-            and self._is_one(other, tensor, scope)
-            for other in walk(scope.node)
-        )
-
-    def _element_of(self, name: str, node: ast.AST) -> str | None:
-        """What a comprehension around a place takes `name` from."""
-        outer = self._around.get(id(node))
-        while outer is not None and not isinstance(outer, ast.stmt):
-            for part in getattr(outer, "generators", ()):
-                pair = part.target.elts if isinstance(part.target, ast.Tuple) else [part.target]
-                if len(pair) <= 2 and getattr(pair[-1], "id", None) == name:
-                    return ast.unparse(part.iter)
-            outer = self._around.get(id(outer))
-        return None
 
     def _is_other(self, tensor: ast.expr) -> bool:
         """Whether an object surely is not a tensor."""
@@ -134,7 +103,7 @@ class Likely:
         """Whether a value is accumulated, printed, stored as a number, or part of a sum."""
         here: ast.AST = node
         while True:
-            outer = self._around.get(id(here))
+            outer = self._parents.get(here)
             if isinstance(outer, ast.AugAssign):
                 return outer.value is here
             if isinstance(outer, (ast.Return, ast.FormattedValue)):
@@ -155,16 +124,6 @@ class Likely:
             if not isinstance(outer, (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.keyword, ast.List, ast.Dict)):
                 return False
             here = outer
-
-
-def _made(name: str, scope: Scope) -> list[ast.expr | None]:
-    """What is assigned to a name in a scope; None for what is not an assignment of one value."""
-    found: list[ast.expr | None] = []
-    for binding in scope.bindings.get(name, []):
-        statement = binding.statement
-        plain = isinstance(statement, ast.Assign) and binding.node in statement.targets
-        found.append(statement.value if plain and isinstance(statement, ast.Assign) else None)
-    return found
 
 
 def _keeps_all(call: ast.Call) -> bool:

@@ -10,7 +10,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.facts.dtypes import INTEGER, ValueFacts
+from torchmigrate.semantics.facts.dtypes import INTEGER
 from torchmigrate.semantics.flow.forward import Forward
 
 _INTEGER = frozenset([INTEGER])
@@ -19,14 +19,13 @@ _MOST = 64  # places that a quotient goes to
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every division whose quotient is an index."""
-    kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
-    for node, scope, guards, fstring in file.names.operations:
+    for node, _, guards, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
             continue
-        if isinstance(node.left, ast.Constant) or INTEGER not in kinds.of(node.left, scope, _INTEGER):
+        if isinstance(node.left, ast.Constant) or INTEGER not in file.facts.of(node.left, _INTEGER):
             continue
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
-        if not number and INTEGER not in kinds.of(node.right, scope, _INTEGER):
+        if not number and INTEGER not in file.facts.of(node.right, _INTEGER):
             continue
         if file.runs_elsewhere(guards):
             continue

@@ -14,7 +14,9 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.facts.dimensions import plain_rank, same_shape, sizes_given
+from torchmigrate.semantics.facts.dimensions import shaped_like, sizes_given
+from torchmigrate.semantics.flow.calls import constant_key
+from torchmigrate.semantics.flow.domain import NOTHING, Domain, Values
 from torchmigrate.source.trees import walk
 
 _FIRST = (0, 1, 3)  # numbers of dimensions with which dimension 0 is normalized
@@ -30,38 +32,39 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         yield file.fixes.finding(hit, None)
 
 
+class _Items(Domain[bool]):
+    """What is one item of a tensor: `logits[0]`, `logits[0, -1]`, `logits[0].cpu() / 2`"""
+
+    def start(self, node: ast.AST) -> bool | None:
+        if not isinstance(node, ast.Subscript):
+            return None
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return True if any(isinstance(constant_key(part), int) for part in parts) else None
+
+    def through(self, node: ast.AST) -> Values[bool]:
+        like = shaped_like(node)
+        return self.of(like) if like is not None else NOTHING
+
+
 def _takes_item(hit: RuleMatch, file: FileContext) -> bool:
     """Whether the input, also of a layer that a variable or an attribute has, is one item of a tensor."""
     call = hit.use.call
     if call is None:
         return False
     if hit.symbol.startswith("torch.nn.functional."):
-        return any(map(_is_item, call.args[:1]))
-    parent = file.names.parents.get(call)
-    if isinstance(parent, ast.Call) and parent.func is call:  # nn.Softmax()(x[0])
-        return any(map(_is_item, parent.args[:1]))
-    if not isinstance(parent, ast.Assign):
-        return False
-    names = {
-        ast.unparse(target) for target in parent.targets if isinstance(target, (ast.Name, ast.Attribute))
+        return any(True in _Items(file.flow).of(given) for given in call.args[:1])
+    return call in file.once(_Items, lambda: _called_with_items(file))
+
+
+def _called_with_items(file: FileContext) -> set[ast.AST | None]:
+    """What makes the layers that the file calls with one item of a tensor."""
+    items = _Items(file.flow)
+    return {
+        step.node
+        for call in file.names.nodes(ast.Call)
+        if any(True in items.of(given) for given in call.args[:1])
+        for step in file.flow.origins(call.func)
     }
-    return not names.isdisjoint(file.once(_takes_item, lambda: _called_with_items(file)))
-
-
-def _called_with_items(file: FileContext) -> set[str]:
-    """What the file calls with one item of a tensor, as text."""
-    calls = file.names.nodes(ast.Call)
-    return {ast.unparse(call.func) for call in calls if any(map(_is_item, call.args[:1]))}
-
-
-def _is_item(node: ast.expr) -> bool:
-    """`logits[0]`, `logits[0, -1]`, `logits[0].cpu() / 2`"""
-    node = same_shape(node)
-    if not isinstance(node, ast.Subscript):
-        return False
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    numbers = [part.operand if isinstance(part, ast.UnaryOp) else part for part in parts]
-    return any(isinstance(number, ast.Constant) and isinstance(number.value, int) for number in numbers)
 
 
 def _takes_first(hit: RuleMatch, file: FileContext) -> bool:
@@ -75,7 +78,7 @@ def _takes_first(hit: RuleMatch, file: FileContext) -> bool:
         return False
     if _is_shaped(given):
         return sizes_given(given) in _FIRST
-    if plain_rank(given, hit.use.scope, file.around) in _FIRST:
+    if file.facts.rank(given) in _FIRST:
         return True
     names = {node.id for node in walk(given) if isinstance(node, ast.Name)}
     node: ast.AST = call

@@ -18,7 +18,10 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced
 from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, ValueFacts
-from torchmigrate.semantics.model import Guards, Scope
+from torchmigrate.semantics.flow.domain import OPEN, UNKNOWN, Domain, Values
+from torchmigrate.semantics.flow.steps import EACH, Path
+from torchmigrate.semantics.flow.values import ValueFlow
+from torchmigrate.semantics.model import Guards
 from torchmigrate.source.trees import has_effects
 from torchmigrate.versions.range import applicability, severity
 
@@ -30,6 +33,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.FloorDiv: "__ifloordiv__",
     ast.Div: "__itruediv__",
 }
+_INT, _FLOAT = "int", "float"
 _INTEGER, _NUMBER = frozenset([INTEGER]), frozenset([NUMBER])
 # What dropped the fraction of a number until it began to raise, so that a whole number is the same there.
 _DROPPED = frozenset(["__iadd__", "__isub__", "__imul__", "add_", "sub_", "mul_", "clamp_"])
@@ -37,7 +41,6 @@ _DROPPED = frozenset(["__iadd__", "__isub__", "__imul__", "add_", "sub_", "mul_"
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every method and every statement that the rule is about."""
-    facts = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
     if rule.name == "integer-in-place-division":
         yield from file.fixes.findings(hits)
     else:
@@ -45,17 +48,21 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             if hit.use.call is None:
                 continue
             given = [*hit.use.call.args, *(item.value for item in hit.use.call.keywords)]
-            floats = [item for item in given if _is_float(item, hit.use.scope, facts)]
+            floats = [item for item in given if _numbers(file).is_only(item, _FLOAT)]
             if floats:
                 method = hit.symbol.rpartition(".")[2]
                 fix = _whole(hit.rule, file, method, floats) if file.fixes.may_fix(hit) else None
                 yield file.fixes.finding(hit, fix)
-    yield from _statements(rule, file, facts)
+    yield from _statements(rule, file)
 
 
-def _statements(rule: Rule, file: FileContext, facts: ValueFacts) -> Iterator[Finding]:
+def _numbers(file: FileContext) -> _Numbers:
+    return file.once(_Numbers, lambda: _Numbers(file.flow, file.facts))
+
+
+def _statements(rule: Rule, file: FileContext) -> Iterator[Finding]:
     # Both rules look at the same statements.
-    for node, scope, guards in file.once(_augmented, lambda: list(_augmented(file, facts))):
+    for node, guards in file.once(_augmented, lambda: list(_augmented(file))):
         method = _OPERATORS.get(node.op.__class__)
         symbol = f"torch.Tensor.{method}"
         if method is None or symbol not in rule.symbols:
@@ -66,53 +73,71 @@ def _statements(rule: Rule, file: FileContext, facts: ValueFacts) -> Iterator[Fi
         if severity(own, file.versions) is None:
             continue
         if isinstance(node.op, ast.Div):
-            fix = _rounded(own, file, node, scope, facts)
-        elif _is_float(node.value, scope, facts):
+            fix = _rounded(own, file, node)
+        elif _numbers(file).is_only(node.value, _FLOAT):
             fix = _whole(own, file, method, [node.value])
         else:
             continue
         yield finding_at(own, file, file.source.span(node), symbol=symbol, fix=fix)
 
 
-def _augmented(file: FileContext, facts: ValueFacts) -> Iterator[tuple[ast.AugAssign, Scope, Guards]]:
+def _augmented(file: FileContext) -> Iterator[tuple[ast.AugAssign, Guards]]:
     """The augmented assignments to integer tensors, and to parts of them."""
     for binding in file.names.bindings:
         node = binding.statement
         if not isinstance(node, ast.AugAssign) or binding.node is not node.target:
             continue
-        if isinstance(node.target, ast.Name) and INTEGER in facts.of(node.target, binding.scope, _INTEGER):
-            yield node, binding.scope, binding.guards
-    for part, scope, guards, fstring in file.names.operations:
+        if isinstance(node.target, ast.Name) and INTEGER in file.facts.of(node.target, _INTEGER):
+            yield node, binding.guards
+    for part, _, guards, fstring in file.names.operations:
         if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Store) or fstring is not None:
             continue
-        if INTEGER in facts.of(part.value, scope, _INTEGER):
+        if INTEGER in file.facts.of(part.value, _INTEGER):
             around = file.names.parents.get(part)
             if isinstance(around, ast.AugAssign):
-                yield around, scope, guards
+                yield around, guards
 
 
-# ---- what is surely a float ---------------------------------------------------------------------------
+class _Numbers(Domain[str]):
+    """Numbers of Python: integers, floats, or one of both.
 
+    Args:
+        facts: what is a number, whichever.
+    """
 
-def _is_float(node: ast.expr, scope: Scope, facts: ValueFacts) -> bool:
-    """Whether an expression is surely a float of Python: `0.5`, `-1.0`, `1 / n`, `float(x)`."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, float)
-    if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, (ast.USub, ast.UAdd)) and _is_float(node.operand, scope, facts)
-    if isinstance(node, ast.BinOp):
-        left, right = node.left, node.right
-        numbers = NUMBER in facts.of(left, scope, _NUMBER) and NUMBER in facts.of(right, scope, _NUMBER)
-        if isinstance(node.op, ast.Div):
-            return numbers
-        arithmetic = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult))
-        return arithmetic and numbers and (_is_float(left, scope, facts) or _is_float(right, scope, facts))
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "float"
-        and "float" not in facts.names.module.bindings
-    )
+    def __init__(self, flow: ValueFlow, facts: ValueFacts) -> None:
+        super().__init__(flow)
+        self._facts = facts
+
+    def start(self, node: ast.AST) -> str | None:
+        if isinstance(node, ast.Constant):
+            return {int: _INT, float: _FLOAT}.get(type(node.value))
+        called = self.flow.builtin(node.func) if isinstance(node, ast.Call) else None
+        if called in ("int", "float"):
+            return called
+        return _INT if isinstance(node, ast.expr) and self._facts.is_size(node) else None
+
+    def through(self, node: ast.AST) -> Values[str]:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            return self.of(node.operand)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+            both = self._number(node.left) | self._number(node.right)
+            if both & {UNKNOWN, OPEN}:
+                return frozenset([UNKNOWN])
+            if isinstance(node.op, ast.Div):
+                return frozenset([_FLOAT])
+            only = [self.is_only(side, _FLOAT) for side in (node.left, node.right)]
+            return frozenset([_FLOAT]) if any(only) else both
+        return frozenset([UNKNOWN])
+
+    def part(self, node: ast.AST, path: Path) -> Values[str]:
+        counts = isinstance(node, ast.Call) and self.flow.builtin(node.func) == "range" and path == (EACH,)
+        return frozenset([_INT if counts else UNKNOWN])
+
+    def _number(self, node: ast.expr) -> Values[str]:
+        known = self.of(node)
+        is_number = bool(known & {UNKNOWN, OPEN}) and NUMBER in self._facts.of(node, _NUMBER)
+        return frozenset([NUMBER]) if is_number else known
 
 
 def _whole(rule: Rule, file: FileContext, method: str, floats: Sequence[ast.expr]) -> Fix | None:
@@ -133,11 +158,9 @@ def _whole(rule: Rule, file: FileContext, method: str, floats: Sequence[ast.expr
 # ---- divisions ----------------------------------------------------------------------------------------
 
 
-def _rounded(
-    rule: Rule, file: FileContext, node: ast.AugAssign, scope: Scope, facts: ValueFacts
-) -> Fix | None:
+def _rounded(rule: Rule, file: FileContext, node: ast.AugAssign) -> Fix | None:
     """The fix that divides as before torch 1.6; None where the divisor may be a float."""
-    if not _is_integer(node.value, scope, facts):
+    if not _numbers(file).is_only(node.value, _INT) and INTEGER not in file.facts.of(node.value, _INTEGER):
         return None
     if isinstance(node.target, ast.Name):
         new = code("$target.div_($value, rounding_mode='trunc')", target=node.target, value=node.value)
@@ -155,19 +178,3 @@ def _rounded(
     rewriting = file.rewriting()
     rewriting.replace_node(node, new)
     return file.fixes.fix(rule, "Divide with `rounding_mode='trunc'`", level, reasons, rewriting.edits())
-
-
-def _is_integer(node: ast.expr, scope: Scope, facts: ValueFacts) -> bool:
-    """Whether an expression is surely an integer of Python, or a tensor of integers."""
-    if isinstance(node, ast.Constant):
-        return type(node.value) is int
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("len", "int"):
-        return node.func.id not in facts.names.module.bindings
-    found = facts.of(node, scope, _INTEGER)
-    if INTEGER in found:
-        return True
-    last = (
-        node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
-    )
-    sizes = isinstance(last, ast.Attribute) and last.attr in ("size", "shape", "numel", "dim", "nelement")
-    return sizes and NUMBER in found

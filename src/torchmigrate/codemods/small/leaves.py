@@ -108,8 +108,7 @@ class Leaves(Domain[str]):
             return True
         if isinstance(item, ast.Constant):
             return type(item.value) is int or item.value is None or item.value is ...
-        scope = self.flow.index.scope_of(item)
-        return NUMBER in self._facts.of(item, scope, _NUMBER) or self._is_counted(item)
+        return NUMBER in self._facts.of(item, _NUMBER) or self._is_counted(item)
 
     def _is_counted(self, item: ast.expr) -> bool:
         """Whether a name is nothing but the variable of a loop over `range(...)`."""

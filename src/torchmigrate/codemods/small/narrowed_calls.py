@@ -9,7 +9,6 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.assigned import only_value
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -150,20 +149,16 @@ def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
     """Whether the mask is `mask[:, :, i]`, at once or by a name that is given no function of its own."""
     given = {item.arg: item.value for item in call.keywords}
     mask = given.get("block_mask") or (call.args[4] if len(call.args) > 4 else None)
-    if isinstance(mask, ast.Name):
-        if any(
-            isinstance(node.ctx, ast.Store)
-            and node.attr == "mask_mod"
-            and isinstance(node.value, ast.Name)
-            and node.value.id == mask.id
-            for node in file.names.nodes(ast.Attribute)
-        ):
-            return False
-        mask = only_value(mask.id, hit)
+    if isinstance(mask, ast.Name) and any(
+        isinstance(node.ctx, ast.Store) and getattr(node.value, "id", "") == mask.id
+        for node in file.flow.index.attributes("mask_mod")
+    ):
+        return False
+    made = file.flow.only_origin(mask) if mask is not None else None
     return (
-        isinstance(mask, ast.Subscript)
-        and isinstance(mask.slice, ast.Tuple)
-        and any(isinstance(item, ast.Slice) for item in mask.slice.elts)
+        isinstance(made, ast.Subscript)
+        and isinstance(made.slice, ast.Tuple)
+        and any(isinstance(item, ast.Slice) for item in made.slice.elts)
     )
 
 
@@ -174,9 +169,7 @@ def _into_expanded(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
     """Whether the tensor is what `x.expand(...)` gave, at once or by a name that holds nothing else."""
     if not isinstance(call.func, ast.Attribute):
         return False
-    made: ast.expr | None = call.func.value
-    if isinstance(made, ast.Name):
-        made = only_value(made.id, hit)
+    made = file.flow.only_origin(call.func.value)
     return (
         isinstance(made, ast.Call)
         and isinstance(made.func, ast.Attribute)

@@ -9,15 +9,14 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.facts.dtypes import TENSOR, ValueFacts
+from torchmigrate.semantics.facts.dtypes import TENSOR
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every such call."""
-    kinds = ValueFacts(file.names, file.around)
     for hit in hits:
         saved = hit.use.call.args[0] if hit.use.call is not None and hit.use.call.args else None
-        if not isinstance(saved, ast.Name) or TENSOR not in kinds.of(saved, hit.use.scope):
+        if not isinstance(saved, ast.Name) or TENSOR not in file.facts.of(saved):
             continue
         before = hit.use.block[: hit.use.block.index(hit.use.statement)]
         if any(_sets_function(statement, saved.id) for statement in before):

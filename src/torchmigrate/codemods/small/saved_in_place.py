@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
@@ -18,16 +17,31 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.facts.dtypes import is_augmented_in_place
+from torchmigrate.semantics.flow.domain import UNKNOWN, Domain, Values
+from torchmigrate.semantics.flow.steps import OPEN_STEP, Path
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 
-class _Saved(Struct, frozen=True):
-    """A variable of `backward`, and which of the saved tensors it is."""
+class _Saved(Domain[int]):
+    """Which of the saved tensors of a context an expression is.
 
-    name: str
-    number: int
-    statement: ast.Assign
+    Args:
+        context: the name of the context.
+    """
+
+    def __init__(self, flow: ValueFlow, context: str) -> None:
+        super().__init__(flow)
+        self._context = context
+
+    def part(self, node: ast.AST, path: Path) -> Values[int]:
+        (number,) = path if len(path) == 1 else (None,)
+        known = _is_saved(node, self._context) and isinstance(number, int)
+        return frozenset([number if known and isinstance(number, int) else UNKNOWN])
+
+    def through(self, node: ast.AST) -> Values[int]:
+        return self.of(node.target) if is_augmented_in_place(node) else frozenset([UNKNOWN])
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -40,17 +54,17 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         context = _context(subclass, backward)
         if context is None:
             continue
-        inputs = _inputs(forward)
-        for saved in _saved(backward, context):
-            change = next(_changes(backward, saved), None)
-            if change is None:
-                continue
+        inputs = _inputs(forward, file.flow)
+        saved, seen = _Saved(file.flow, context), set()
+        for change, name in _changes(backward):
+            number = saved.only(name)
             again = _read_again(backward, context, change)
-            if not again and saved.number not in inputs:
+            if number is None or number in seen or (not again and number not in inputs):
                 continue
-            fix = _fix(hit.rule, file, saved, change) if not again and file.fixes.may_fix(hit) else None
+            seen.add(number)
+            fix = _fix(hit.rule, file, name) if not again and file.fixes.may_fix(hit) else None
             made = finding_at(hit.rule, file, file.source.span(change), symbol=hit.symbol, fix=fix)
-            yield replace(made, message=made.message.replace("x, = ctx.saved_tensors", saved.name))
+            yield replace(made, message=made.message.replace("x, = ctx.saved_tensors", name.id))
 
 
 def _context(subclass: Subclass, method: Method) -> str | None:
@@ -61,7 +75,7 @@ def _context(subclass: Subclass, method: Method) -> str | None:
     )
 
 
-def _inputs(forward: Method) -> set[int]:
+def _inputs(forward: Method, flow: ValueFlow) -> set[int]:
     """Which of the tensors that `forward` saves are its own parameters."""
     calls = [
         node
@@ -72,34 +86,10 @@ def _inputs(forward: Method) -> set[int]:
     ]
     if len(calls) != 1 or any(isinstance(item, ast.Starred) for item in calls[0].args):
         return set()
-    given = {item.arg for item in forward.args.args[1:]}
-    given -= {
-        node.id for node in walk(forward) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }
-    return {
-        number for number, item in enumerate(calls[0].args) if isinstance(item, ast.Name) and item.id in given
-    }
+    return {number for number, item in enumerate(calls[0].args) if flow.origins(item) == {OPEN_STEP}}
 
 
-def _saved(backward: Method, context: str) -> Iterator[_Saved]:
-    """The variables that are bound once, to a saved tensor, at the top of the method's body."""
-    for statement in backward.body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            continue
-        target, value = statement.targets[0], statement.value
-        found: list[tuple[ast.expr, int]] = []
-        if _is_saved(value, context) and isinstance(target, (ast.Tuple, ast.List)):
-            if not any(isinstance(item, ast.Starred) for item in target.elts):
-                found = [(item, number) for number, item in enumerate(target.elts)]
-        elif isinstance(value, ast.Subscript) and _is_saved(value.value, context):
-            index = value.slice.value if isinstance(value.slice, ast.Constant) else None
-            found = [(target, index)] if type(index) is int else []
-        for item, number in found:
-            if isinstance(item, ast.Name) and _is_bound_once(item.id, backward):
-                yield _Saved(item.id, number, statement)
-
-
-def _is_saved(node: ast.expr, context: str) -> bool:
+def _is_saved(node: ast.AST, context: str) -> bool:
     return (
         isinstance(node, ast.Attribute)
         and node.attr == "saved_tensors"
@@ -108,22 +98,8 @@ def _is_saved(node: ast.expr, context: str) -> bool:
     )
 
 
-def _is_bound_once(name: str, backward: Method) -> bool:
-    nodes = walk(backward)
-    augmented = {id(node.target) for node in nodes if is_augmented_in_place(node)}
-    stores = [
-        node
-        for node in nodes
-        if isinstance(node, ast.Name)
-        and node.id == name
-        and not isinstance(node.ctx, ast.Load)
-        and id(node) not in augmented
-    ]
-    return len(stores) == 1
-
-
-def _changes(backward: Method, saved: _Saved) -> Iterator[ast.expr]:
-    """Where a saved tensor is changed in place, in source order."""
+def _changes(backward: Method) -> list[tuple[ast.expr, ast.Name]]:
+    """What is changed in place, in source order: a variable or an item of one, with the variable."""
     found: list[ast.expr] = []
     for node in walk(backward):
         if is_augmented_in_place(node):
@@ -133,13 +109,9 @@ def _changes(backward: Method, saved: _Saved) -> Iterator[ast.expr]:
         else:
             changed = changed_by_call(node)
             found += [changed] if isinstance(changed, ast.Name) else []
-    mine = [node for node in found if _root(node) == saved.name]
-    yield from sorted(mine, key=lambda node: (node.lineno, node.col_offset))
-
-
-def _root(node: ast.expr) -> str | None:
-    inner = node.value if isinstance(node, ast.Subscript) else node
-    return inner.id if isinstance(inner, ast.Name) else None
+    roots = [(node, node.value if isinstance(node, ast.Subscript) else node) for node in found]
+    named = [(node, root) for node, root in roots if isinstance(root, ast.Name)]
+    return sorted(named, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
 
 
 def _read_again(backward: Method, context: str, change: ast.expr) -> bool:
@@ -150,12 +122,18 @@ def _read_again(backward: Method, context: str, change: ast.expr) -> bool:
     )
 
 
-def _fix(rule: Rule, file: FileContext, saved: _Saved, change: ast.expr) -> Fix | None:
+def _fix(rule: Rule, file: FileContext, name: ast.Name) -> Fix | None:
+    bindings = file.flow.index.scope_of(name).bindings.get(name.id, ())
+    made = [item.statement for item in bindings if isinstance(item.statement, ast.Assign)]
+    if len(made) != 1 or any(
+        not is_augmented_in_place(item.statement) for item in bindings if item.statement not in made
+    ):
+        return None
     rewriting = file.rewriting()
     try:
-        rewriting.add_behind(saved.statement, code("$name = $name.clone()", name=saved.name))
+        rewriting.add_behind(made[0], code("$name = $name.clone()", name=name.id))
         edits = rewriting.edits()
     except Crowded:
         return None
     level, reasons = applicability(rule.cases[0], rule, file.versions)
-    return file.fixes.fix(rule, f"Change a copy of `{saved.name}`", level, reasons, edits)
+    return file.fixes.fix(rule, f"Change a copy of `{name.id}`", level, reasons, edits)

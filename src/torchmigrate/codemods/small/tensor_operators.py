@@ -19,8 +19,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced_around
-from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR, ValueFacts
-from torchmigrate.semantics.model import Scope
+from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR
 from torchmigrate.versions.range import applicability
 
 
@@ -44,15 +43,15 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     # `torch.Tensor.__getitem__` by its name says nothing of what it is given.
     yield from file.fixes.findings([hit for hit in hits if not hit.symbol.endswith("__")])
     operators, look = _LOOK[rule.name]
-    names = file.names
-    wanted = [item for item in names.operations if item.fstring is None and _operator(item.node) in operators]
+    wanted = [
+        item for item in file.names.operations if item.fstring is None and _operator(item.node) in operators
+    ]
     if not wanted:
         return
-    kinds = ValueFacts(names, file.around)
-    for node, scope, guards, _ in wanted:
+    for node, _, guards, _ in wanted:
 
-        def of(item: ast.expr, *wanted: str, scope: Scope = scope) -> frozenset[str]:
-            return kinds.of(item, scope, frozenset(wanted))
+        def of(item: ast.expr, /, *wanted: str) -> frozenset[str]:
+            return file.facts.of(item, frozenset(wanted))
 
         for found in look(node, of, file):
             if not file.runs_elsewhere(guards):

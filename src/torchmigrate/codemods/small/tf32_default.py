@@ -10,7 +10,7 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.facts.dtypes import TENSOR, ValueFacts
+from torchmigrate.semantics.facts.dtypes import TENSOR
 
 _DECIDING = ("tf32", "float32_matmul_precision", "fp32_precision")
 
@@ -20,11 +20,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if any(word in file.source.text for word in _DECIDING):
         return
     places = [(hit.use.start, hit.use.end, hit.symbol) for hit in hits if hit.use.call is not None]
-    kinds = ValueFacts(file.names, file.around)
-    for node, scope, guards, fstring in file.names.operations:
+    for node, _, guards, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult) or fstring is not None:
             continue
-        if TENSOR in kinds.of(node.left, scope, frozenset([TENSOR])) and not file.runs_elsewhere(guards):
+        if TENSOR in file.facts.of(node.left, frozenset([TENSOR])) and not file.runs_elsewhere(guards):
             places.append((*file.source.span(node), "torch.Tensor.__matmul__"))
     if places:
         start, end, symbol = min(places)

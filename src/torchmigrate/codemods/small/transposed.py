@@ -18,7 +18,6 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import suffix_replaced
-from torchmigrate.semantics.facts.dimensions import plain_rank
 
 _OF_NUMBERS = "2.0"  # since when transposing a tensor without dimensions warns
 _OF_BATCHES = ("mT", "mH")
@@ -27,12 +26,11 @@ _CONJUGATES = ("H", "mH")
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `.T` that does not transpose a matrix."""
-    around = file.around
     for hit in hits:
         node = hit.use.node
         if not isinstance(node, ast.Attribute) or not (hit.use.sure or hit.use.seen):
             continue
-        rank = plain_rank(node.value, hit.use.scope, around)
+        rank = file.facts.rank(node.value)
         if rank is None:
             rank = _seen_rank(node.value, file)
             hit.use.seen = rank is not None

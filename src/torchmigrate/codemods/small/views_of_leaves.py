@@ -23,7 +23,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded
-from torchmigrate.semantics.facts.dtypes import NUMBER, ValueFacts
+from torchmigrate.semantics.facts.dtypes import NUMBER
 from torchmigrate.semantics.flow.mentions import blocks
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.trees import walk
@@ -99,7 +99,7 @@ def _fix(
     except Crowded:
         return None
     level, reasons = applicability(rule.cases[0], rule, file.versions)
-    if not all(look.is_constant(value, scope) for write in writes for value in write.values):
+    if not all(look.is_constant(value) for write in writes for value in write.values):
         level, reasons = Applicability.UNSAFE, (*reasons, *_RECORDED)
     title = "Write under `torch.no_grad()`"
     return file.fixes.fix(rule, title, level, reasons, (*edits, *spelling.edits))
@@ -115,12 +115,7 @@ class _Look:
     @cached_property
     def leaves(self) -> Leaves:
         """What is a leaf, and what is a view of one."""
-        return Leaves(self.file.flow, self.facts)
-
-    @cached_property
-    def facts(self) -> ValueFacts:
-        """What is a number."""
-        return self.file.once(ValueFacts, lambda: ValueFacts(self.file.names, self.file.around))
+        return Leaves(self.file.flow, self.file.facts)
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -172,7 +167,7 @@ class _Look:
             for maker in makers
         )
 
-    def is_constant(self, node: ast.expr, scope: Scope) -> bool:
+    def is_constant(self, node: ast.expr) -> bool:
         """Whether a value that is written surely needs no gradient."""
         if isinstance(node, ast.Attribute) and node.attr == "data":
             return True
@@ -183,7 +178,7 @@ class _Look:
             return self.file.around.qualified(node.func) in FACTORIES and plain
         if isinstance(node, (ast.Constant, ast.Slice)):
             return True
-        return NUMBER in self.facts.of(node, scope, frozenset([NUMBER]))
+        return NUMBER in self.file.facts.of(node, frozenset([NUMBER]))
 
     # ---- whether gradients are recorded ------------------------------------------------------------
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from torchmigrate.evidence.kinds import SHAPE
 from torchmigrate.semantics.facts.devices import CUDA, Devices
-from torchmigrate.semantics.facts.dimensions import plain_rank
+from torchmigrate.semantics.facts.dimensions import Ranks
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
 from torchmigrate.semantics.flow.domain import NOTHING, OPEN, UNKNOWN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.steps import EACH, Path
-from torchmigrate.semantics.model import Const, Scope, SemanticModel, Value
+from torchmigrate.semantics.model import Const, SemanticModel, Value
 from torchmigrate.semantics.values.slots import UNKNOWN as UNTOLD
 from torchmigrate.semantics.values.slots import stated
 from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
@@ -73,7 +73,6 @@ _STATED_NUMBER = stated(A_NUMBER)
 
 
 def _is_size(node: ast.expr) -> bool:
-    """Whether an expression is a number of elements or dimensions, whatever it is that has them."""
     if isinstance(node, ast.Call):
         called, given = node.func, len(node.args) + len(node.keywords)
         if isinstance(called, ast.Name):
@@ -104,8 +103,9 @@ class ValueFacts:
         self._dtypes = names.once(_Dtypes, lambda: _Dtypes(flow))
         self._sparse = names.once(Sparse, lambda: Sparse(flow))
         self._devices = names.once(Devices, lambda: Devices(flow))
+        self.rank = names.once(Ranks, lambda: Ranks(flow)).rank
 
-    def of(self, node: ast.expr, scope: Scope, wanted: frozenset[str] = KINDS) -> frozenset[str]:
+    def of(self, node: ast.expr, wanted: frozenset[str] = KINDS) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; of those that are not `wanted`, some may be left out.
 
         "sparse" is what it may be, and "cuda" a tensor on a CUDA device in all calls of the file.
@@ -113,7 +113,7 @@ class ValueFacts:
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
             return frozenset() if value == _STATED_NUMBER else frozenset([NUMBER])
-        if value == UNTOLD and _is_size(node) and "len" not in self.names.module.bindings:
+        if value == UNTOLD and self.is_size(node):
             return frozenset([NUMBER])
         found = {TENSOR} if level(value) == SURE else set()
         dtype = self.dtype(node) if self._dtypes.can_be(wanted - found) else None
@@ -127,7 +127,7 @@ class ValueFacts:
             found.add(SPARSE)
         if CUDA in wanted and self._devices.is_surely(node, CUDA):
             found.add(CUDA)
-        if MATRIX in wanted and plain_rank(node, scope, self.around) == 2:
+        if MATRIX in wanted and self.rank(node) == 2:
             found.add(MATRIX)
         return frozenset(found)
 
@@ -155,14 +155,16 @@ class ValueFacts:
         seen = self.names.seen.get(id(function), ())
         return frozenset(each.name for each in seen if each.what == SHAPE)
 
+    def is_size(self, node: ast.expr) -> bool:
+        """Whether an expression is a number of elements or dimensions, whatever it is that has them."""
+        return _is_size(node) and "len" not in self.names.module.bindings
+
     def is_tensor(self, node: ast.expr) -> bool:
         return level(self.names.values.get(id(node), UNTOLD)) == SURE
 
     def dtype(self, node: ast.expr) -> str | None:
         """The dtype of a tensor ("floating" for all but bfloat16); None if it is not known, or no tensor."""
-        found = self._dtypes.of(node)
-        (only,) = found if len(found) == 1 else (None,)
-        return only if isinstance(only, str) else None
+        return self._dtypes.only(node)
 
 
 class _Dtypes(Domain[str]):

@@ -6,7 +6,7 @@ import ast
 
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
+from torchmigrate.semantics.model import Scope, SemanticModel
 from torchmigrate.source.trees import children, walk
 
 
@@ -51,73 +51,32 @@ class FileFacts:
         """The library name that an expression surely is."""
         return self.names.qualified(node)
 
-    def imported(self, node: ast.expr, scope: Scope) -> str | None:
+    def imported(self, node: ast.expr) -> str | None:
         """The qualified name that an expression surely is, also of other packages: `PIL.Image.BICUBIC`."""
         name = self.qualified(node)
-        if name is not None:
-            return name
-        attributes: list[str] = []
-        while isinstance(node, ast.Attribute):
-            attributes.insert(0, node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return None
-        held: Scope | None = scope
-        while held is not None and (
-            node.id not in held.bindings or (held.kind == "class" and held is not scope)
-        ):
-            held = held.parent
-        bindings = held.bindings[node.id] if held is not None else []
-        targets = {binding.target if binding.is_import else None for binding in bindings}
-        target = targets.pop() if len(targets) == 1 else None
-        # Of the libraries themselves, the resolver knows better.
-        if target is None or target.startswith(".") or target.partition(".")[0] in LIBRARY_ROOTS:
-            return None
-        return ".".join([target, *attributes])
+        if name is None:
+            name = self.flow.imported(node)
+            if name.partition(".")[0] in LIBRARY_ROOTS:
+                return None  # of the libraries themselves, the resolver knows better
+        return name or None
 
-    def value(self, node: ast.expr, scope: Scope) -> object:
-        """The literal that an expression is, also through a name that is bound once, to a literal."""
+    def value(self, node: ast.expr) -> object:
+        """The literal that an expression is, or the only constant that reaches a name."""
+        made = self.flow.only_origin(node) if isinstance(node, ast.Name) else node
+        if made is None or (made is not node and not isinstance(made, (ast.Constant, ast.UnaryOp))):
+            return NOT_CONSTANT
         try:
-            return ast.literal_eval(node)
+            return ast.literal_eval(made)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            pass
-        if isinstance(node, ast.Name):
-            held: Scope | None = scope
-            while held is not None:
-                bindings = held.bindings.get(node.id)
-                if bindings and not (held.kind == "class" and held is not scope):
-                    statement = bindings[0].statement
-                    if (
-                        len(bindings) == 1
-                        and bindings[0].kind is BindingKind.ASSIGNMENT
-                        and not bindings[0].conditional
-                        and isinstance(statement, ast.Assign)
-                        and bindings[0].node in statement.targets
-                        and isinstance(statement.value, ast.Constant)
-                    ):
-                        return statement.value.value
-                    return NOT_CONSTANT
-                held = held.parent
-        return NOT_CONSTANT
+            return NOT_CONSTANT
 
-    def parameters(self, node: ast.expr, scope: Scope) -> ast.arguments | None:
-        """The parameters of a lambda, or of a function of this file whose name is bound once."""
-        if isinstance(node, ast.Lambda):
-            return node.args
-        if not isinstance(node, ast.Name):
-            return None
-        held: Scope | None = scope
-        while held is not None:
-            bindings = held.bindings.get(node.id)
-            if bindings and not (held.kind == "class" and held is not scope):
-                statement = bindings[0].statement
-                if len(bindings) != 1 or not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    return None
-                if statement.name != node.id or statement.decorator_list:
-                    return None
-                return statement.args
-            held = held.parent
-        return None
+    def parameters(self, node: ast.expr) -> ast.arguments | None:
+        """The parameters of a lambda, or of a function of this file, which a name surely is."""
+        made = self.flow.definition(node) if isinstance(node, (ast.Name, ast.Lambda)) else None
+        if isinstance(made, ast.Lambda):
+            return made.args
+        plain = isinstance(made, (ast.FunctionDef, ast.AsyncFunctionDef)) and not made.decorator_list
+        return made.args if plain and isinstance(made, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
     def unused(self, target: ast.Name, scope: Scope) -> bool:
         """Whether nothing in the file reads what is assigned to this name."""

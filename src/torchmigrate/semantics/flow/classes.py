@@ -20,8 +20,8 @@ class Classes:
         self._index = index
         self._names = index.names
 
-    def owner_of(self, node: ast.AST) -> ast.ClassDef | None:
-        """The class of the file of whose methods an expression is the object: `self`."""
+    def owner_of(self, node: ast.AST, *, of_class: bool = False) -> ast.ClassDef | None:
+        """The class of the file of whose methods an expression is the object: `self`; or the class: `cls`."""
         if not isinstance(node, ast.Name):
             return None
         home = self._index.home_of(node)
@@ -35,7 +35,11 @@ class Classes:
             return None
         owner = self._index.parents.get(home)
         marks = {getattr(mark, "id", "") for mark in home.decorator_list}
-        if not isinstance(owner, ast.ClassDef) or marks & {"staticmethod", "classmethod"}:
+        if (
+            not isinstance(owner, ast.ClassDef)
+            or "staticmethod" in marks
+            or ("classmethod" in marks) is not of_class
+        ):
             return None
         return owner if len(self._index.scope_at(home).bindings.get(node.id, ())) == 1 else None
 
@@ -57,6 +61,11 @@ class Classes:
                 if isinstance(made, ast.ClassDef) and made not in found and len(found) < _MOST_BASES:
                     found.append(made)
         return found
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all classes."""
+        return frozenset(owner.name for owner in self._names.nodes(ast.ClassDef))
 
     @cached_property
     def method_names(self) -> frozenset[str]:

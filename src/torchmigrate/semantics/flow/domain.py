@@ -49,6 +49,12 @@ class Domain(Generic[T]):
         """All that an expression, or an item of it, may be."""
         return self._answers(Step(node, path))
 
+    def only(self, node: ast.AST) -> T | None:
+        """What an expression is in every run, whatever ways lead to it; None: it may be several things."""
+        found = self.of(node)
+        (only,) = found if len(found) == 1 else (UNKNOWN,)
+        return None if isinstance(only, Sentinel) else only
+
     def is_only(self, node: ast.AST, value: T) -> bool:
         """Whether an expression is this in every run, whatever ways lead to it: enough for a fix."""
         return self.of(node) == {value}

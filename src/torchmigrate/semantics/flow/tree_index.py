@@ -131,6 +131,17 @@ class TreeIndex:
             here = self.home_of(here)
         return here is home
 
+    def holder(self, name: ast.Name) -> Scope | None:
+        """The scope of a variable, seen from a mention of it; None: of a comprehension, or a builtin."""
+        first = here = self.home_of(name)
+        while here is not None and (
+            name.id not in self.scope_at(here).bindings
+            or (isinstance(here, ast.ClassDef) and here is not first)
+        ):
+            here = self.home_of(here)
+        scope = self.scope_at(here)
+        return scope if name.id in scope.bindings and self.comprehension_target(name) is None else None
+
     def reaching(self, home: ast.AST | None) -> Reaching:
         """The definitions of a function, or of the module (None)."""
         key = home or self.names.tree

@@ -31,11 +31,13 @@ from torchmigrate.semantics.model import Scope, SemanticModel
 
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST_STEPS = 32  # from one expression: what comes from more places is unknown
+_MOST_ITEMS = 200  # of a container that is written out, such as a table
 _MOST_KEYS = 4  # of a path: items of items of items
 _MOST_CALLEES = 20  # functions that are looked up to look up one
 _IN_PLACE = pattern(r"[a-z]\w*[^_]_")
 _STILL_MODULE = frozenset("cuda cpu to float double half bfloat16 train eval requires_grad_".split())
 _PARTIAL = "functools.partial"
+_NOT_PLAIN = ("Enum", "Flag", "NamedTuple", "Model")  # their attributes are not what the class gives them
 # What they make holds what the argument holds.
 _FIRST = frozenset(["list", "tuple", "sorted", "reversed", "set", "iter", "dict"])
 _MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ParameterList"])
@@ -87,7 +89,7 @@ class ValueFlow:
                 Step(each.node, each.path + step.path) if each.node is not None else each
                 for each in self.sources(step.node)
             ]
-        if any(len(each.path) > _MOST_KEYS for each in found) or len(found) > _MOST_STEPS:
+        if any(len(each.path) > _MOST_KEYS for each in found) or len(found) > _MOST_ITEMS:
             return _UNKNOWN
         return tuple(dict.fromkeys(found))
 
@@ -105,6 +107,12 @@ class ValueFlow:
             todo += [step for step in steps if step not in seen]
             seen.update(steps)
         return frozenset(found)
+
+    def only_origin(self, node: ast.AST) -> ast.AST | None:
+        """The one expression that makes a value in every run; None: there may be others, or it is an item."""
+        found = self.origins(node)
+        (only,) = found if len(found) == 1 else (UNKNOWN_STEP,)
+        return only.node if not only.path else None
 
     def _steps(self, node: ast.AST) -> Sequence[Step]:
         if isinstance(node, ast.Name):
@@ -213,6 +221,10 @@ class ValueFlow:
         index = parameters(function).get(argument.arg)
         if index is None:
             return [Step(argument)]
+        for mark in function.decorator_list:
+            given_by_test = self._parametrized(mark, argument.arg)
+            if given_by_test is not None:
+                return [given_by_test]
         found: list[Step] = []
         default = default_of(function, argument.arg)
         calls, closed = self.calls_of(function)
@@ -233,11 +245,35 @@ class ValueFlow:
             found.append(Step(default))
         return found if closed and found else [*found, OPEN_STEP]
 
+    def _parametrized(self, mark: ast.expr, name: str) -> Step | None:
+        """What `@pytest.mark.parametrize("a, b", [...])` gives to a parameter of a test."""
+        if not isinstance(mark, ast.Call) or len(mark.args) < 2:
+            return None
+        first = mark.args[0]
+        items = first.elts if isinstance(first, (ast.Tuple, ast.List)) else [first]
+        texts = [str(constant_key(item)) for item in items]
+        names = [each.strip() for text in texts for each in text.split(",")]
+        if name not in names or self.imported(mark.func) != "pytest.mark.parametrize":
+            return None
+        return Step(mark.args[1], (EACH, names.index(name)) if len(names) > 1 else (EACH,))
+
     def _of_attribute(self, node: ast.Attribute) -> Sequence[Step]:
         if isinstance(node.ctx, ast.Store) and not isinstance(self.names.parents.get(node), ast.AugAssign):
             return self._of_target(node)
-        owner = self.classes.owner_of(node.value)
+        owner = self.classes.owner_of(node.value) or self._class_named(node.value)
         return self._of_member(owner, node.attr) if owner is not None else ()
+
+    def _class_named(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class of the file that a name is; None if its attributes are not what it gives them."""
+        found = self.classes.owner_of(node, of_class=True) or (
+            self.definition(node) if isinstance(node, ast.Name) and node.id in self.classes.names else None
+        )
+        plain = isinstance(found, ast.ClassDef) and not any(
+            getattr(base, "attr", getattr(base, "id", "")).endswith(_NOT_PLAIN)
+            for each in self.classes.lineage(found)
+            for base in each.bases
+        )
+        return found if plain and isinstance(found, ast.ClassDef) else None
 
     def _of_member(self, owner: ast.ClassDef, name: str) -> Sequence[Step]:
         """What the objects of a class have as an attribute; nothing for a method."""
@@ -264,14 +300,24 @@ class ValueFlow:
 
     def _of_call(self, node: ast.Call) -> Sequence[Step]:
         function = node.func
-        if isinstance(function, ast.Attribute) and _IN_PLACE.fullmatch(function.attr):
-            name = self.names.qualified(function) or "torch.Tensor."
-            if not name.startswith("torch.Tensor."):
-                return [Step(node.args[0])] if node.args else ()
-            if self.classes.owner_of(function.value) is None:
-                return [Step(function.value)]
+        if isinstance(function, ast.Attribute):
+            if _IN_PLACE.fullmatch(function.attr):
+                name = self.names.qualified(function) or "torch.Tensor."
+                if not name.startswith("torch.Tensor."):
+                    return [Step(node.args[0])] if node.args else ()
+                if self.classes.owner_of(function.value) is None:
+                    return [Step(function.value)]
+            plain = 0 < len(node.args) < 3 and not any(isinstance(item, ast.Starred) for item in node.args)
+            if function.attr == "get" and plain and self._is_table(function.value):
+                key = constant_key(node.args[0])
+                found = Step(function.value, (node.args[0] if key is None else key,))
+                return [found, *(Step(default) for default in node.args[1:])]
         called = self.called(node)
         return self._results(called) if called is not None else ()
+
+    def _is_table(self, node: ast.expr) -> bool:
+        """Whether an expression may be a dictionary that is written out."""
+        return any(isinstance(step.node, (ast.Dict, ast.DictComp)) for step in self.origins(node))
 
     def _results(self, function: Function) -> Sequence[Step]:
         if isinstance(function, ast.Lambda):
@@ -425,6 +471,8 @@ class ValueFlow:
                 for name in self.index.named(target.id):
                     if name is not target and self.index.binds(name, home):
                         yield name
+                if isinstance(home, ast.ClassDef):
+                    yield from self.index.attributes(target.id)
             elif isinstance(target, ast.Attribute):
                 owner = self.classes.owner_of(target.value)
                 for other in self.index.attributes(target.attr) if owner is not None else ():
@@ -437,9 +485,7 @@ class ValueFlow:
         Also returns whether that is all. Nothing is known unless `node` comes from one dictionary, or is the
         `**options` of a function; and of a dictionary only what is written in any case.
         """
-        origins = self.origins(node)
-        (only,) = origins if len(origins) == 1 else (None,)
-        made = only.node if only is not None and not only.path else None
+        made = self.only_origin(node)
         found: dict[str, tuple[ast.AST, ast.expr]] = {}
         pairs: list[tuple[ast.AST | None, object, ast.expr]] = []
         if isinstance(made, ast.Dict):
@@ -539,9 +585,7 @@ class ValueFlow:
             return self.classes.method(owner, node.attr) if owner is not None else None
         if not isinstance(node, ast.Name):
             return node if isinstance(node, ast.Lambda) else None
-        found = self.origins(node)
-        (only,) = found if len(found) == 1 else (None,)
-        made = only.node if only is not None and not only.path else None
+        made = self.only_origin(node)
         return made if isinstance(made, (*_Def, ast.ClassDef, ast.Lambda)) else None
 
     def calls_of(
@@ -585,7 +629,7 @@ class ValueFlow:
                     closed = closed and not method
             elif isinstance(outer, ast.Call) and node in outer.args:
                 closed = False
-                partial = outer.args[0] is node and self._import_of(outer.func) == _PARTIAL
+                partial = outer.args[0] is node and self.imported(outer.func) == _PARTIAL
                 if partial and self.definition(node) is function:
                     found.append((without_first(outer), shift))
             else:
@@ -601,17 +645,19 @@ class ValueFlow:
         """The name of a built-in function or class."""
         return node.id if isinstance(node, ast.Name) and node.id not in self.names.module.bindings else None
 
-    def _import_of(self, node: ast.AST) -> str:
-        """The qualified name of what is imported from elsewhere: `functools.partial`."""
-        name = node.value if isinstance(node, ast.Attribute) else node
-        attribute = f".{node.attr}" if isinstance(node, ast.Attribute) else ""
-        steps = self.sources(name) if isinstance(name, ast.Name) else ()
-        alias = steps[0].node if len(steps) == 1 else None
+    def imported(self, node: ast.AST) -> str:
+        """The qualified name of what is imported from elsewhere: `functools.partial`; else empty."""
+        rest = ""
+        while isinstance(node, ast.Attribute):
+            rest = f".{node.attr}{rest}"
+            node = node.value
+        alias = self.only_origin(node) if isinstance(node, ast.Name) else None
         if not isinstance(alias, ast.alias):
             return ""
         statement = self.names.parents.get(alias)
-        module = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
-        return f"{module}{alias.name}{attribute}"
+        if isinstance(statement, ast.ImportFrom):
+            return f"{statement.module}.{alias.name}{rest}" if not statement.level else ""
+        return f"{alias.name if alias.asname else alias.name.partition('.')[0]}{rest}"
 
     @cached_property
     def _called_objects(self) -> list[ast.AST]:
