@@ -108,7 +108,7 @@ class ValueFacts:
     def of(self, node: ast.expr, scope: Scope, wanted: frozenset[str] = KINDS) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; of those that are not `wanted`, some may be left out.
 
-        "sparse" is what it may be, and "cuda" a tensor on a CUDA device in all calls of the file.
+        "sparse" is what it may be, "cuda" and "uint8" are a tensor that is so in all calls of the file.
         """
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
@@ -123,6 +123,8 @@ class ValueFacts:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
+        elif "uint8" in wanted and self._dtypes.is_surely(node, "uint8"):
+            found |= {TENSOR, "uint8"}
         if SPARSE in wanted and self._is_sparse(node):
             found.add(SPARSE)
         if CUDA in wanted and self._devices.is_surely(node, CUDA):
@@ -163,6 +165,10 @@ class ValueFacts:
         found = self._dtypes.of(node)
         (only,) = found if len(found) == 1 else (None,)
         return only if isinstance(only, str) else None
+
+    def made(self, node: ast.Call) -> str | None:
+        """The dtype that a call gives to its result, whatever it is of: `.byte()`, `dtype=torch.uint8`."""
+        return self._dtypes.start(node)
 
 
 class _Dtypes(Domain[str]):
