@@ -51,15 +51,15 @@ class _Use(Struct, frozen=True):
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every use of a uint8 mask, or one for all uses of a mask that is made a bool tensor."""
     masks = file.once(_Masks, lambda: _Masks(file))
-    together: dict[tuple[ast.AST, ...], list[_Use]] = {}
+    together: dict[tuple[ast.Call, ...], list[_Use]] = {}
     for use in (*_called(hits, file), *_indexed(rule, file)):
         origins = masks.origins(use.mask)
         if use.finding.fix is not None and origins and all(map(masks.may_change, origins)):
             together.setdefault(tuple(origins), []).append(use)
             continue
         yield _with_places(use.finding, [file.source.span(item) for item in origins], file)
-    for origins, uses in together.items():
-        edits = [edit for item in origins if (edit := masks.edit(item)) is not None]
+    for made, uses in together.items():
+        edits = [edit for item in made if (edit := masks.edit(item)) is not None]
         level, reasons = applicability(rule.cases[0], rule, file.versions)
         fixes = [use.finding.fix for use in uses if use.finding.fix is not None]
         worst = min(fixes, key=lambda fix: fix.applicability)
@@ -68,7 +68,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         fix = file.fixes.fix(rule, "Make it a bool mask", level, reasons, edits)
         first, *others = sorted((_refixed(use, fix, file) for use in uses), key=lambda item: item.start)
         places = [(item.start, item.end) for item in others]
-        yield _with_places(first, [*places, *(file.source.span(item) for item in origins)], file)
+        yield _with_places(first, [*places, *(file.source.span(item) for item in made)], file)
 
 
 def _refixed(use: _Use, fix: Fix, file: FileContext) -> Finding:
@@ -173,7 +173,7 @@ class _Masks:
         for node in todo:
             for step in self._flow.origins(node):
                 made = step.node
-                if made is None or step.path:
+                if made is None:
                     if not step.open:
                         return []
                 elif isinstance(made, ast.Call) and self._kinds.made(made) == _UINT8:
@@ -186,7 +186,7 @@ class _Masks:
                     todo.append(inner)
                 elif isinstance(made, ast.Subscript):
                     todo.append(made.value)
-                elif not (isinstance(made, ast.Constant) and made.value is None):
+                elif step.path or not (isinstance(made, ast.Constant) and made.value is None):
                     return []
         return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
@@ -254,10 +254,7 @@ class _Masks:
     def _is_compared(self, node: ast.AST) -> bool:
         """Whether an expression is a bool tensor: a comparison, or one by what the file says."""
         found = self._flow.origins(node)
-        if found and all(
-            isinstance(step.node, ast.Compare) and isinstance(step.node.ops[0], _NUMBERS) and not step.path
-            for step in found
-        ):
+        if found and all(_gives_truth(step.node) and not step.path for step in found):
             return True
         return isinstance(node, ast.expr) and self._kinds.dtype(node) == "bool"
 
@@ -354,6 +351,12 @@ class _Masks:
         if not isinstance(outer, ast.Subscript) or outer.slice is not place:
             return False
         return TENSOR in self._kinds.of(outer.value, self._flow.index.scope_of(outer))
+
+
+def _gives_truth(node: ast.AST | None) -> bool:
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "attr", "") in _TRUTH
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], _NUMBERS)
 
 
 def _takes_mask(call: ast.Call) -> bool:
