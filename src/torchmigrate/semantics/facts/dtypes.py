@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchmigrate.evidence.kinds import SHAPE
-from torchmigrate.semantics.facts.devices import CUDA, Devices
+from torchmigrate.semantics.facts.devices import CPU, CUDA, Devices
 from torchmigrate.semantics.facts.dimensions import plain_rank
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
@@ -29,7 +29,21 @@ TENSOR, NUMBER, INTEGER, MATRIX = "tensor", "number", "integer", "matrix"
 INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INT, INTEGER, SPARSE, MATRIX, CUDA, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+    [
+        TENSOR,
+        NUMBER,
+        INT,
+        INTEGER,
+        SPARSE,
+        MATRIX,
+        CPU,
+        CUDA,
+        "bool",
+        "floating",
+        "bfloat16",
+        "complex",
+        *INTEGERS,
+    ]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -103,12 +117,12 @@ class ValueFacts:
         flow = around.flow
         self._dtypes = names.once(_Dtypes, lambda: _Dtypes(flow))
         self._sparse = names.once(Sparse, lambda: Sparse(flow))
-        self._devices = names.once(Devices, lambda: Devices(flow))
+        self.devices = names.once(Devices, lambda: Devices(flow))
 
     def of(self, node: ast.expr, scope: Scope, wanted: frozenset[str] = KINDS) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; of those that are not `wanted`, some may be left out.
 
-        "sparse" is what it may be, "cuda" and "uint8" are a tensor that is so in all calls of the file.
+        "sparse" is what it may be, "cpu", "cuda" and "uint8" are a tensor that is so in all calls of the file.
         """
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
@@ -123,12 +137,11 @@ class ValueFacts:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
-        elif "uint8" in wanted and self._dtypes.is_surely(node, "uint8"):
+        elif self._dtypes.can_be(wanted & {"uint8"}) and self._dtypes.is_surely(node, "uint8"):
             found |= {TENSOR, "uint8"}
         if SPARSE in wanted and self._is_sparse(node):
             found.add(SPARSE)
-        if CUDA in wanted and self._devices.is_surely(node, CUDA):
-            found.add(CUDA)
+        found |= {device for device in (CPU, CUDA) if device in wanted and self.devices.is_surely(node, device)}
         if MATRIX in wanted and plain_rank(node, scope, self.around) == 2:
             found.add(MATRIX)
         return frozenset(found)
