@@ -52,7 +52,7 @@ def _may_be_tuple(node: ast.expr, flow: ValueFlow) -> bool:
 
 
 def _has_elements(index: ast.expr, flow: ValueFlow) -> bool:
-    """Whether an index surely is no tensor of one number: such a tensor works as a number of Python."""
+    """Whether an index surely has dimensions: a tensor without any works as a number of Python."""
     todo: list[ast.AST] = [index]
     for node in todo:
         for step in flow.origins(node):
@@ -75,7 +75,7 @@ def _has_elements(index: ast.expr, flow: ValueFlow) -> bool:
                     return False
                 is_method = (
                     isinstance(made.func, ast.Attribute)
-                    and not flow.names.qualified(made.func) == f"torch.{name}"
+                    and flow.names.qualified(made.func) != f"torch.{name}"
                 )
                 if is_method and isinstance(made.func, ast.Attribute) and name in (*KEPT, "cuda", "to"):
                     inner = made.func.value

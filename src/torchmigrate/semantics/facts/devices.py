@@ -124,7 +124,7 @@ class Devices(Domain[str]):
     @cached_property
     def _is_default_changed(self) -> bool:
         """Whether the file changes the default device."""
-        for statement in (*self.flow.names.nodes(ast.With), *self.flow.names.nodes(ast.AsyncWith)):
+        for statement in self.flow.names.nodes(ast.With):
             for item in statement.items:
                 if not isinstance(item.context_expr, ast.Call) or (
                     self.flow.names.qualified(item.context_expr.func) == "torch.device"

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchmigrate.evidence.kinds import SHAPE
+from torchmigrate.patterns import pattern
 from torchmigrate.semantics.facts.devices import CPU, CUDA, Devices
 from torchmigrate.semantics.facts.dimensions import plain_rank
 from torchmigrate.semantics.facts.file_facts import FileFacts
@@ -83,6 +84,10 @@ _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones 
 # `x @= y` gives `x` another tensor, and so did `x **= y` before torch 1.11.
 _NOT_IN_PLACE = (ast.MatMult, ast.Pow)
 _COUNTS = frozenset("dim numel ndimension nelement".split())
+# Names that stand for integers wherever they are used.
+_WHOLE_NAME = pattern(
+    r"stride|dilation|padding|kernel_size|(vocab|beam|batch)_size|num_[a-z]\w*|n_(words|classes)"
+)
 _STATED_NUMBER = stated(A_NUMBER)
 
 
@@ -101,6 +106,21 @@ def _is_size(node: ast.expr) -> bool:
             "size" if held is not node.value else "shape"
         )
     return False
+
+
+def is_whole(node: ast.expr) -> bool:
+    """Whether an expression is an integer of Python: written out, a size, or by a name that says so."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if isinstance(node, ast.BinOp) and isinstance(
+        node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+    ):
+        return is_whole(node.left) and is_whole(node.right)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return is_whole(node.operand)
+    named = node.value if isinstance(node, ast.Subscript) else node
+    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
+    return _is_size(node) or (isinstance(name, str) and _WHOLE_NAME.fullmatch(name) is not None)
 
 
 def is_augmented_in_place(node: ast.AST | None) -> TypeGuard[ast.AugAssign]:
