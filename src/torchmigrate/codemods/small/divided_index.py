@@ -89,8 +89,8 @@ class _Quotients:
             return False
         return INTEGER in self._of(first) and INTEGER in self._of(out)
 
-    def _of(self, node: ast.expr) -> frozenset[str]:
-        return self._kinds.of(node, self._flow.index.scope_of(node))
+    def _of(self, node: ast.expr, kind: str = INTEGER) -> frozenset[str]:
+        return self._kinds.of(node, self._flow.index.scope_of(node), frozenset([kind]))
 
     def _is_integer(self, node: ast.AST, quotient: ast.BinOp, *, number: bool = False) -> bool:
         """Whether an expression is a tensor of integers, but for what comes from the quotient in a loop.
@@ -189,7 +189,7 @@ class _Quotients:
         if isinstance(call.func, ast.Attribute) and call.func.attr in (*_SIZES, *_INDEXED):
             if call.func.attr in _INDEXED:
                 return number == (2 if name == f"torch.{call.func.attr}" else 1)
-            return TENSOR in self._of(call.func.value)
+            return TENSOR in self._of(call.func.value, TENSOR)
         made = self._flow.origins(call.func)
         return (
             number == 0
@@ -203,7 +203,7 @@ class _Quotients:
         )
 
     def _is_dict(self, step: Step) -> bool:
-        """Whether an origin is no tensor and no list, so that it may have any keys."""
+        """Whether an origin is a dictionary, which may have any keys."""
         made = step.node
         if isinstance(made, ast.Call):
             name = getattr(made.func, "attr", getattr(made.func, "id", "")).lower()

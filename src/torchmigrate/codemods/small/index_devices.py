@@ -16,6 +16,7 @@ from torchmigrate.semantics.facts.devices import CPU, CUDA, KEPT
 from torchmigrate.semantics.facts.dtypes import TENSOR, ValueFacts
 from torchmigrate.semantics.flow.values import ValueFlow
 
+_CUDA, _ON_CPU = frozenset([CUDA]), frozenset([CPU, TENSOR])
 _MOST = 32  # operations between an index and where it is made
 _PAIRS = frozenset(["topk", "sort"])
 _TUPLES = frozenset("chunk split unbind topk sort nonzero unique max min".split())
@@ -29,9 +30,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         for index in indices:
-            if isinstance(index, (ast.Slice, ast.Constant)) or CUDA not in kinds.of(index, scope):
+            if isinstance(index, (ast.Slice, ast.Constant)) or CUDA not in kinds.of(index, scope, _CUDA):
                 continue
-            if not {CPU, TENSOR} <= kinds.of(node.value, scope) or file.runs_elsewhere(guards):
+            if not kinds.of(node.value, scope, _ON_CPU) >= _ON_CPU or file.runs_elsewhere(guards):
                 continue
             if _may_be_tuple(node.value, file.flow) or not _has_elements(index, file.flow):
                 continue

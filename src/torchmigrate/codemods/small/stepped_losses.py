@@ -17,7 +17,7 @@ from torchmigrate.source.trees import walk
 
 _MOST = 256  # expressions of a graph
 _OPTIMIZERS = "torch.optim."
-# What is made of these is no part of the graph.
+# The graph ends at these.
 _CUTS = frozenset(["detach", "item", "data", "numpy", "tolist", "no_grad", "inference_mode"])
 _WEIGHTED = pattern(r"torch\.nn\.(Linear|Conv\w+|LSTM|GRU|RNN|Transformer\w*)")
 _SEQUENTIAL = "torch.nn.Sequential"

@@ -25,6 +25,7 @@ from torchmigrate.versions.range import applicability
 
 _MOST = 64  # places that a mask goes to
 _UINT8 = "uint8"
+_A_MASK, _A_TENSOR, _A_NUMBER = frozenset([_UINT8]), frozenset([TENSOR]), frozenset([NUMBER])
 _MASKED = frozenset("masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select".split())
 # Methods whose result has the elements of their tensor.
 _KEEP = frozenset(
@@ -122,13 +123,13 @@ def _indexed(rule: Rule, file: FileContext) -> Iterator[_Use]:
         if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
             continue
         for index in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-            if isinstance(index, (ast.Slice, ast.Constant)) or _UINT8 not in kinds.of(index, scope):
+            if isinstance(index, (ast.Slice, ast.Constant)) or _UINT8 not in kinds.of(index, scope, _A_MASK):
                 continue
             if _takes_number(node, kinds, file) is not ("torch.Tensor.__getitem__" not in rule.symbols):
                 continue
             fix = None
             # Anything but a tensor may make more of an index, and other calls may give another index.
-            if TENSOR in kinds.of(node.value, scope) and kinds.dtype(index) == _UINT8:
+            if TENSOR in kinds.of(node.value, scope, _A_TENSOR) and kinds.dtype(index) == _UINT8:
                 edits = replaced_around(file.source, index, code("$index.bool()", index=index), index)
                 fix = file.fixes.fix(rule, "Add `.bool()`", level, reason, edits)
             method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
@@ -142,7 +143,7 @@ def _takes_number(node: ast.Subscript, kinds: ValueFacts, file: FileContext) -> 
     if not isinstance(node.ctx, ast.Store) or not isinstance(statement, ast.Assign):
         return False
     scope = file.flow.index.scope_of(statement.value)
-    return NUMBER in kinds.of(statement.value, scope) or _is_made_number(statement.value)
+    return NUMBER in kinds.of(statement.value, scope, _A_NUMBER) or _is_made_number(statement.value)
 
 
 def _is_made_number(node: ast.expr) -> bool:
@@ -350,7 +351,7 @@ class _Masks:
             place, outer = outer, self._parents.get(outer)
         if not isinstance(outer, ast.Subscript) or outer.slice is not place:
             return False
-        return TENSOR in self._kinds.of(outer.value, self._flow.index.scope_of(outer))
+        return TENSOR in self._kinds.of(outer.value, self._flow.index.scope_of(outer), _A_TENSOR)
 
 
 def _gives_truth(node: ast.AST | None) -> bool:

@@ -161,7 +161,9 @@ class ValueFacts:
             found |= {TENSOR, "uint8"}
         if SPARSE in wanted and self._is_sparse(node):
             found.add(SPARSE)
-        found |= {device for device in (CPU, CUDA) if device in wanted and self.devices.is_surely(node, device)}
+        found |= {
+            device for device in (CPU, CUDA) if device in wanted and self.devices.is_surely(node, device)
+        }
         if MATRIX in wanted and plain_rank(node, scope, self.around) == 2:
             found.add(MATRIX)
         return frozenset(found)
