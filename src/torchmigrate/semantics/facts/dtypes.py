@@ -142,7 +142,7 @@ class ValueFacts:
     def of(self, node: ast.expr, scope: Scope, wanted: frozenset[str] = KINDS) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; of those that are not `wanted`, some may be left out.
 
-        "sparse" is what it may be, "cpu", "cuda" and "uint8" are a tensor that is so in all calls of the file.
+        "sparse" is what it may be; "cpu", "cuda" and "uint8" hold in all calls of the file.
         """
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
