@@ -1,4 +1,4 @@
-"""TM031, TM032, TM215, TM357, TM912 and TM913: operators on tensors whose dtype the file tells.
+"""TM032, TM357, TM912 and TM913: operators on tensors whose dtype the file tells.
 
 Operators are not uses of a name, so these rules walk the file themselves. Each needs the kinds of the
 operands; operands of unknown kind are not reported.
@@ -75,61 +75,6 @@ def _finding(rule: Rule, file: FileContext, found: Found) -> Finding:
 # ---- the rules ------------------------------------------------------------------------------------------
 
 
-def _uint8_index(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
-    if not isinstance(node, ast.Subscript):
-        return
-    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    for index in indices:
-        if isinstance(index, (ast.Slice, ast.Constant)) or "uint8" not in of(index, "uint8"):
-            continue
-        if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
-            continue
-        # Anything but a tensor may make more of an index.
-        edits: tuple[Edit, ...] = ()
-        if TENSOR in of(node.value, TENSOR):
-            edits = replaced_around(file.source, index, code("$index.bool()", index=index), index)
-        method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
-        yield Found(index, method, edits, "Add `.bool()`")
-
-
-def _uint8_read(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
-    found = list(_uint8_index(node, of, file))
-    if found and not _takes_number(node, of, file):
-        yield from found
-
-
-def _uint8_filled(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
-    found = list(_uint8_index(node, of, file))
-    if found and _takes_number(node, of, file):
-        yield from found
-
-
-def _takes_number(node: ast.expr, of: OfKind, file: FileContext) -> bool:
-    """Whether it is the `x[mask]` of `x[mask] = 0`, which is done by `masked_fill_`."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
-        return False
-    given = file.once("values of subscripts", lambda: _given(file))
-    value = given.get(id(node))
-    return value is not None and (NUMBER in of(value, NUMBER) or _is_made_number(value))
-
-
-def _is_made_number(node: ast.expr) -> bool:
-    """Whether it is a call such as `float("-inf")`."""
-    if isinstance(node, ast.UnaryOp):
-        return _is_made_number(node.operand)
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("float", "int")
-
-
-def _given(file: FileContext) -> dict[int, ast.expr]:
-    """What each subscript is assigned, by the id of its node."""
-    return {
-        id(target): node.value
-        for node in file.names.nodes(ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Subscript)
-    }
-
-
 def _bool_minus(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.UnaryOp):
         if isinstance(node.op, ast.USub) and "bool" in of(node.operand, "bool"):
@@ -188,8 +133,6 @@ _Look = Callable[[ast.expr, OfKind, FileContext], Iterator[Found]]
 _Operators = tuple[type[ast.AST], ...]
 # Rule -> the operators, and what looks at one of them.
 _LOOK: dict[str, tuple[_Operators, _Look]] = {
-    "uint8-index": ((ast.Subscript,), _uint8_read),
-    "uint8-index-fill": ((ast.Subscript,), _uint8_filled),
     "bool-minus": ((ast.Sub, ast.USub), _bool_minus),
     "floor-division": ((ast.FloorDiv,), _floor),
     "integer-division": ((ast.Div,), _integers),

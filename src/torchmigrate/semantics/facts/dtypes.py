@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchmigrate.evidence.kinds import SHAPE
-from torchmigrate.semantics.facts.devices import CUDA, Devices
+from torchmigrate.patterns import pattern
+from torchmigrate.semantics.facts.devices import CPU, CUDA, Devices
 from torchmigrate.semantics.facts.dimensions import Ranks
 from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.facts.sparse import SPARSE, Sparse
@@ -29,7 +30,21 @@ TENSOR, NUMBER, INTEGER, MATRIX = "tensor", "number", "integer", "matrix"
 INT = "int"  # of Python, or a truth value; only where it was seen, or written
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
-    [TENSOR, NUMBER, INT, INTEGER, SPARSE, MATRIX, CUDA, "bool", "floating", "bfloat16", "complex", *INTEGERS]
+    [
+        TENSOR,
+        NUMBER,
+        INT,
+        INTEGER,
+        SPARSE,
+        MATRIX,
+        CPU,
+        CUDA,
+        "bool",
+        "floating",
+        "bfloat16",
+        "complex",
+        *INTEGERS,
+    ]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
 _DTYPES = {
@@ -69,6 +84,10 @@ _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones 
 # `x @= y` gives `x` another tensor, and so did `x **= y` before torch 1.11.
 _NOT_IN_PLACE = (ast.MatMult, ast.Pow)
 _COUNTS = frozenset("dim numel ndimension nelement".split())
+# Names that stand for integers wherever they are used.
+_WHOLE_NAME = pattern(
+    r"stride|dilation|padding|kernel_size|(vocab|beam|batch)_size|num_[a-z]\w*|n_(words|classes)"
+)
 _STATED_NUMBER = stated(A_NUMBER)
 
 
@@ -88,6 +107,21 @@ def _is_size(node: ast.expr) -> bool:
     return False
 
 
+def is_whole(node: ast.expr) -> bool:
+    """Whether an expression is an integer of Python: written out, a size, or by a name that says so."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if isinstance(node, ast.BinOp) and isinstance(
+        node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+    ):
+        return is_whole(node.left) and is_whole(node.right)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return is_whole(node.operand)
+    named = node.value if isinstance(node, ast.Subscript) else node
+    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
+    return _is_size(node) or (isinstance(name, str) and _WHOLE_NAME.fullmatch(name) is not None)
+
+
 def is_augmented_in_place(node: ast.AST | None) -> TypeGuard[ast.AugAssign]:
     """Whether a statement is one such as `x += y`, which changes a tensor in place."""
     return isinstance(node, ast.AugAssign) and not isinstance(node.op, _NOT_IN_PLACE)
@@ -102,13 +136,13 @@ class ValueFacts:
         flow = around.flow
         self._dtypes = names.once(_Dtypes, lambda: _Dtypes(flow))
         self._sparse = names.once(Sparse, lambda: Sparse(flow))
-        self._devices = names.once(Devices, lambda: Devices(flow))
+        self.devices = names.once(Devices, lambda: Devices(flow))
         self.rank = names.once(Ranks, lambda: Ranks(flow)).rank
 
     def of(self, node: ast.expr, wanted: frozenset[str] = KINDS) -> frozenset[str]:
         """All that an expression surely is, of `KINDS`; of those that are not `wanted`, some may be left out.
 
-        "sparse" is what it may be, and "cuda" a tensor on a CUDA device in all calls of the file.
+        "sparse" is what it may be; "cpu", "cuda" and "uint8" hold in all calls of the file.
         """
         value = self.names.values.get(id(node), UNTOLD)
         if is_number(value) and not _is_truth(value):
@@ -123,10 +157,13 @@ class ValueFacts:
                 found.add(INTEGER)
             if dtype == "bfloat16":
                 found.add("floating")
+        elif self._dtypes.can_be(wanted & {"uint8"}) and self._dtypes.is_surely(node, "uint8"):
+            found |= {TENSOR, "uint8"}
         if SPARSE in wanted and self._is_sparse(node):
             found.add(SPARSE)
-        if CUDA in wanted and self._devices.is_surely(node, CUDA):
-            found.add(CUDA)
+        found |= {
+            device for device in (CPU, CUDA) if device in wanted and self.devices.is_surely(node, device)
+        }
         if MATRIX in wanted and self.rank(node) == 2:
             found.add(MATRIX)
         return frozenset(found)
@@ -165,6 +202,10 @@ class ValueFacts:
     def dtype(self, node: ast.expr) -> str | None:
         """The dtype of a tensor ("floating" for all but bfloat16); None if it is not known, or no tensor."""
         return self._dtypes.only(node)
+
+    def made(self, node: ast.Call) -> str | None:
+        """The dtype that a call gives to its result, whatever it is of: `.byte()`, `dtype=torch.uint8`."""
+        return self._dtypes.start(node)
 
 
 class _Dtypes(Domain[str]):

@@ -48,10 +48,12 @@ ONLY = dict.fromkeys(
     "self_cuda_time_total_str": EVENT,
     "self_cuda_memory_usage": EVENT,
     "export_memory_timeline": "torch.profiler.profile",
+    "children_specs": "torch.utils._pytree.TreeSpec",
+    "set_reduce_scatter_divide_factor": "torch.distributed.fsdp.FSDPModule",
 }
 ONLY_ATTRIBUTES = frozenset(  # that are not called
     "saved_variables cummulative_sizes cuda_time_total self_cuda_time_total cuda_time_total_str "
-    "self_cuda_time_total_str self_cuda_memory_usage".split()
+    "self_cuda_time_total_str self_cuda_memory_usage children_specs".split()
 )
 # Methods without which no object of a model or optimizer gets by, and what has them: what they give is known.
 GIVING = {

@@ -136,6 +136,12 @@ _RESULTS: dict[str, Candidate] = {
     f"{_EXPORTED}.run_decompositions": Instance(_EXPORTED),
     f"{_EXPORTED}.module": Instance(MODULE),
     "torchaudio.load": Items(((Instance(TENSOR),), (NUMBER,))),
+    **dict.fromkeys(
+        (f"torch.utils._pytree.{name}" for name in ("tree_structure", "treespec_loads")),
+        Instance("torch.utils._pytree.TreeSpec"),
+    ),
+    "torch.utils._pytree.tree_flatten": Items(((OPAQUE,), (Instance("torch.utils._pytree.TreeSpec"),))),
+    "torch.distributed.fsdp.fully_shard": Instance("torch.distributed.fsdp.FSDPModule"),
     "torch.cuda.GreenContext.create": Instance("torch.cuda.GreenContext"),
     "torch.cuda.green_contexts.GreenContext.create": Instance("torch.cuda.GreenContext"),
     **{cls: Instance(cls) for cls in _PROFILERS},

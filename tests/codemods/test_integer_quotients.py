@@ -1,0 +1,75 @@
+"""TM128 and TM133: quotients of integer tensors that are used as integers."""
+
+from __future__ import annotations
+
+import pytest
+from harness.fixing import checked_and_fixed
+
+CODES = ("TM128", "TM133")
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
+RAISES = {
+    "index": "i = torch.arange(4) / 2\na = torch.ones(4)[i]\n",
+    "pair": "s, i = torch.ones(8).topk(3)\na = torch.ones(8)[i / n]\n",
+    "item of a call": "i = y.topk(3)[1]\na = torch.ones(8)[i / n]\n",
+    "bound": "h = torch.tensor(6) / 2\na = torch.ones(8)[:h]\n",
+    "range": "for i in range(torch.tensor(6) / 2):\n    print(i)\n",
+    "size": "a = torch.ones(4).view(torch.tensor(4) / 2, -1)\n",
+    "factory": "a = torch.zeros(torch.tensor(4) / 2)\n",
+    "gather": "a = torch.gather(y, 1, torch.arange(4)[None] / 2)\nb = y.gather(index=torch.arange(4) / 2, dim=0)\n",
+    "embedding": "e = nn.Embedding(4, 2)\na = e(torch.arange(4) / 2)\nb = F.embedding(torch.arange(4) / 2, y)\n",
+    "sum": "i = torch.arange(4) / 2 + 1\na = torch.ones(4)[i]\n",
+    "kept": "class A:\n    def f(self, y):\n        self.i = torch.argmax(y, 1) / 2\n        return y[self.i]\n",
+}
+CAST = (
+    "(torch.arange(4) / 2).long()",
+    "(y.topk(3)[1] / y.size(1)).int()",
+    "(y.argmax(1) / y.shape[-1]).to(torch.long)",
+    "(y.argmax(1) / vocab_size).type(torch.LongTensor)",
+    "(y.argmax(1) / (2 * model.stride[0]) + 1).long()",
+    "(y.long() / len(y)).view(-1).long()",
+    "(torch.arange(4) / torch.arange(1, 5)).long()",
+)
+CLEAN = (
+    "a = (torch.arange(4) / 2).float()",
+    "a = (torch.arange(4) / scale).long()",
+    "a = (torch.arange(4) / 2.0).long()",
+    "a = (torch.arange(4) / 2).round().long()",
+    "a = (torch.arange(4) / 2 * 0.5).long()",
+    "a = (y / 2).long()",
+    "a = (y.float() / 2).long()",
+    "a = y[(torch.arange(4) // 2)]",
+    "d = {}\nd[torch.arange(4) / 2] = 1",
+    "d = dict()\nd[torch.arange(4) / 2] = 1",
+    "a = (torch.arange(4) / 2).mean()",
+    "print(torch.arange(4) / 2)",
+    "a = torch.div(torch.arange(4), 2)",
+    "a = torch.div(torch.arange(4), 2, out=torch.ones(4))",
+    "a = torch.div(torch.arange(4), 2, rounding_mode='floor', out=torch.arange(4))",
+    "a = F.linear(torch.arange(4) / 2, y)",
+    "x = torch.arange(4) if flag else y\na = (x / 2).long()",
+)
+
+
+@pytest.mark.parametrize("text", RAISES.values(), ids=RAISES)
+def test_quotient_where_an_integer_is_needed(text: str) -> None:
+    found, fixed = checked_and_fixed(HEAD + text, CODES)
+    assert {item.code for item in found} == {"TM128"}
+    assert fixed == HEAD + text.replace(" / ", " // ")
+
+
+@pytest.mark.parametrize("code", CAST)
+def test_quotient_that_is_converted(code: str) -> None:
+    text = HEAD + f"def f(model, vocab_size):\n    y = torch.ones(3, 4)\n    a = {code}\n    return a\n"
+    found, fixed = checked_and_fixed(text, CODES)
+    assert [item.code for item in found] == ["TM133"]
+    assert fixed == text.replace(" / ", " // ")
+
+
+@pytest.mark.parametrize("text", CLEAN)
+def test_other_quotients_are_not_reported(text: str) -> None:
+    assert checked_and_fixed(HEAD + text + "\n", CODES)[0] == []
+
+
+def test_integer_out_of_div_is_reported() -> None:
+    text = "out = torch.zeros(4).long()\ntorch.div(torch.arange(4), n, out=out)\ni = y.topk(4)[1]\ntorch.div(i, n, out=i)\n"
+    assert [item.code for item in checked_and_fixed(HEAD + text, CODES)[0]] == ["TM128"] * 2
