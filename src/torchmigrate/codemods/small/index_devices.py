@@ -25,7 +25,7 @@ _TUPLES = frozenset("chunk split unbind topk sort nonzero unique max min".split(
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every index on another device."""
     kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
-    for node, scope, guards, fstring in file.names.operations:
+    for node, _, guards, fstring in file.names.operations:
         if not isinstance(node, ast.Subscript) or fstring is not None:
             continue
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

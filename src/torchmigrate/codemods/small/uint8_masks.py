@@ -117,7 +117,7 @@ def _indexed(rule: Rule, file: FileContext) -> Iterator[_Use]:
         return
     kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
     level, reason = applicability(rule.cases[0], rule, file.versions)
-    for node, scope, guards, fstring in file.names.operations:
+    for node, _, guards, fstring in file.names.operations:
         if not isinstance(node, ast.Subscript) or fstring is not None or file.runs_elsewhere(guards):
             continue
         if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
@@ -142,7 +142,6 @@ def _takes_number(node: ast.Subscript, kinds: ValueFacts, file: FileContext) -> 
     statement = file.names.parents.get(node)
     if not isinstance(node.ctx, ast.Store) or not isinstance(statement, ast.Assign):
         return False
-    scope = file.flow.index.scope_of(statement.value)
     return NUMBER in kinds.of(statement.value, _A_NUMBER) or _is_made_number(statement.value)
 
 
