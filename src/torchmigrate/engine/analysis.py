@@ -160,7 +160,12 @@ class Analyser:
             found = self._settled(found, file)
         if self.api is not None:
             root = None if self.everywhere else self.settings.root.absolute()
-            seen = {id(hit.use) for hit in all_hits if not hit.rule.opt_in}
+            seen = {
+                id(hit.use)
+                for hit in all_hits
+                # A codemod about a better use of a name says nothing about releases that lack the name.
+                if not hit.rule.opt_in and not (hit.rule.codemod and hit.rule.outdated)
+            }
             with failures.caught(", ".join(sorted(OF_API & self.settings.codes)), "every finding"):
                 found.extend(self.api.findings(names, source, file.path, seen, root))
         found = with_hidden_errors(found, file)

@@ -89,12 +89,7 @@ class ApiFinder:
 
     def _owns(self, name: str) -> bool:
         """Whether the catalogue has a rule for a name as such; rules that are off by default do not count."""
-        return any(
-            not about_arguments(rule)
-            for rule, _ in self.catalogue.rules_for(name)
-            # A codemod about a name that works says nothing about the releases that lack it.
-            if not rule.opt_in and not (rule.codemod is not None and rule.outdated is not None)
-        )
+        return any(not about_arguments(rule) for rule, _ in self.catalogue.rules_for(name) if not rule.opt_in)
 
     def _owns_parameter(self, name: str, parameter: str) -> bool:
         """Whether the catalogue has a rule for a name as such, or for this parameter of it."""
