@@ -34,6 +34,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Div: "__itruediv__",
 }
 _INT, _FLOAT = "int", "float"
+_FLOATS = frozenset(["floating"])
 _INTEGER, _NUMBER = frozenset([INTEGER]), frozenset([NUMBER])
 # What dropped the fraction of a number until it began to raise, so that a whole number is the same there.
 _DROPPED = frozenset(["__iadd__", "__isub__", "__imul__", "add_", "sub_", "mul_", "clamp_"])
@@ -48,12 +49,17 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             if hit.use.call is None:
                 continue
             given = [*hit.use.call.args, *(item.value for item in hit.use.call.keywords)]
-            floats = [item for item in given if _numbers(file).is_only(item, _FLOAT)]
+            floats = [item for item in given if _is_float(item, file)]
             if floats:
                 method = hit.symbol.rpartition(".")[2]
                 fix = _whole(hit.rule, file, method, floats) if file.fixes.may_fix(hit) else None
                 yield file.fixes.finding(hit, fix)
     yield from _statements(rule, file)
+
+
+def _is_float(node: ast.expr, file: FileContext) -> bool:
+    """Whether an expression is surely a float, or a tensor of floats."""
+    return _numbers(file).is_only(node, _FLOAT) or "floating" in file.facts.of(node, _FLOATS)
 
 
 def _numbers(file: FileContext) -> _Numbers:
@@ -74,7 +80,7 @@ def _statements(rule: Rule, file: FileContext) -> Iterator[Finding]:
             continue
         if isinstance(node.op, ast.Div):
             fix = _rounded(own, file, node)
-        elif _numbers(file).is_only(node.value, _FLOAT):
+        elif _is_float(node.value, file):
             fix = _whole(own, file, method, [node.value])
         else:
             continue
