@@ -176,7 +176,7 @@ class FileContext:
         if names is not None and self._like is None:
             names.release()
         self._made.clear()
-        for key in ("names", "around", "exports", "imports", "fixes"):
+        for key in ("names", "around", "facts", "exports", "imports", "fixes"):
             self.__dict__.pop(key, None)
         self.hits = ()
 

@@ -124,7 +124,7 @@ class TransformPlan:
                     transform = self._read(hit)
                     self.transforms[transform.call] = transform
                 except Unclear as error:
-                    self._problems[id(hit)] = error
+                    self._problems[id(hit)] = Unclear(str(error), line=error.line)  # without a traceback
         self.layouts = Layouts(file.flow, self.transforms, Helpers(file.flow))
         self.spectra = Spectra(self.layouts)
         for group in groups.values():

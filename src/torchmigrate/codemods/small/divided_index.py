@@ -92,33 +92,41 @@ class _Quotients:
     def _of(self, node: ast.expr, kind: str = INTEGER) -> frozenset[str]:
         return self._kinds.of(node, frozenset([kind]))
 
-    def _is_integer(self, node: ast.AST, quotient: ast.BinOp, *, number: bool = False) -> bool:
+    def _is_integer(
+        self,
+        node: ast.AST | None,
+        quotient: ast.BinOp,
+        *,
+        number: bool = False,
+        seen: set[ast.AST] | None = None,
+    ) -> bool:
         """Whether an expression is a tensor of integers, but for what comes from the quotient in a loop.
 
-        number: an integer of Python will do as well.
+        number: an integer of Python will do as well. seen: what is looked at already.
         """
-        seen: set[ast.AST] = {quotient}
-
-        def is_integer(node: ast.AST, number: bool) -> bool:
-            if node in seen or len(seen) > _MOST:
-                return node is quotient
-            seen.add(node)
-            if not isinstance(node, ast.expr):
-                return False
-            if INTEGER in self._of(node) or (number and is_whole(node)):
-                return True
-            if isinstance(node, ast.BinOp) and isinstance(node.op, _WHOLE):
-                sides = (node.left, node.right), (node.right, node.left)
-                return any(is_integer(one, number) and is_integer(other, True) for one, other in sides)
-            if not isinstance(node, ast.Name):
-                return False
-            # In a loop, one of them comes from the quotient.
-            steps = [step for step in self._flow.sources(node) if not self._holds(step.node, quotient)]
-            return bool(steps) and all(
-                step.node is not None and not step.path and is_integer(step.node, number) for step in steps
+        seen = {quotient} if seen is None else seen
+        if node in seen or len(seen) > _MOST:
+            return node is quotient
+        if not isinstance(node, ast.expr):
+            return False
+        seen.add(node)
+        if INTEGER in self._of(node) or (number and is_whole(node)):
+            return True
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _WHOLE):
+            sides = (node.left, node.right), (node.right, node.left)
+            return any(
+                self._is_integer(one, quotient, number=number, seen=seen)
+                and self._is_integer(other, quotient, number=True, seen=seen)
+                for one, other in sides
             )
-
-        return is_integer(node, number)
+        if not isinstance(node, ast.Name):
+            return False
+        # In a loop, one of them comes from the quotient.
+        steps = [step for step in self._flow.sources(node) if not self._holds(step.node, quotient)]
+        return bool(steps) and all(
+            not step.path and self._is_integer(step.node, quotient, number=number, seen=seen)
+            for step in steps
+        )
 
     def _holds(self, node: ast.AST | None, quotient: ast.BinOp) -> bool:
         """Whether an expression is made of the quotient by adding to it, or multiplying it."""

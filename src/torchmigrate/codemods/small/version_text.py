@@ -190,10 +190,11 @@ def _fix(
     if not isinstance(other, ast.Constant) or not any(node is version for node in walk(side)):
         return None  # it has a name
     wanted = other.value
-    written = wanted if isinstance(wanted, str) else file.source.segment(other)
-    if not isinstance(wanted, (str, float)) or (isinstance(wanted, float) and repr(wanted) != written):
+    if not isinstance(wanted, (str, float)):
         return None
+    if isinstance(wanted, float) and other.end_col_offset != other.col_offset + len(repr(wanted)):
+        return None  # 1.10 is 1.1
     edits = [replaced(file.source, side, code("$version", version=version))]
     if not isinstance(wanted, str):
-        edits.append(replaced(file.source, other, code(repr(written))))
+        edits.append(replaced(file.source, other, code("$release", release=repr(str(wanted)))))
     return fix_by(rule, file, "Compare `torch.__version__` itself", *edits)
