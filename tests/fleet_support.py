@@ -184,11 +184,11 @@ class Fleet:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    """The processes of Dask that examine repositories."""
-    found = []
+    """The processes of Dask that examine repositories; not a copy of one that is about to become git."""
+    found: list[psutil.Process] = []
     for child in psutil.Process(process.pid).children(recursive=True):
         try:
-            if "spawn_main" in " ".join(child.cmdline()):
+            if "spawn_main" in " ".join(child.cmdline()) and child.ppid() not in {each.pid for each in found}:
                 found.append(child)
         except psutil.Error:
             continue
