@@ -80,6 +80,9 @@ def test_dtypes(code: str, dtype: str) -> None:
         "m = torch.zeros(3).byte()\nm = y\nm",
         "torch.arange(n)",
         "torch.zeros(3).to(device)",
+        "np.sort(y)[1]",
+        "torch.max(torch.arange(3), torch.arange(3))[1]",
+        "y.mode()[1]",
         "y.to(torch.float16)",  # a module
         "not torch.zeros(3).byte()",
         "torch.fft.irfft(y)",

@@ -103,6 +103,12 @@ CONTAINERS = {
     "from torch import nn\nm = nn.ModuleList(a(i) for i in c)\nask(m[0])": {"a(i)"},
     "from torch import nn\nm = nn.Sequential(a(), b())\nask(m[1])": {"a()", "b()"},
     "d = f()\nask(d['k'])": {"f()@[k]"},
+    "for x in {'k': a()}:\n    ask(x)": {"'k'"},
+    "for k, x in {'k': a()}.items():\n    ask(k)": {"'k'"},
+    "d = {'k': a(), 'l': b()}\nask(d[i])": {"a()", "b()"},
+    "x = [a(), b()]\nx.pop(0)\nask(x[0])": {"a()", "b()"},
+    "x = [a(), b()]\ndel x[0]\nask(x[0])": {"a()", "b()"},
+    "def f(zip):\n    for x, y in zip(c, [a()]):\n        ask(y)": {"zip(c, [a()])@[*][1]"},
     "d = {'k': a(), 'l': b()}\nask(d.get('k'))": {"a()"},
     "d = {'k': a()}\nask(d.get(i, b()))": {"a()", "b()"},
     "ask(d.get('k'))": {"d.get('k')"},
@@ -178,6 +184,8 @@ CLASSES = {
     "    def forward(self, y):\n        return self.n(a())": {"a()", OPEN},
     "class N:\n    def forward(self, x):\n        return a()\nn = N()\nask(n(1))": {"a()"},
     "class A:\n    def f(self):\n        ask(self.m)": {"self.m"},
+    "class A:\n    def g(self):\n        return a()\n    def f(self):\n        ask(self.g())\nclass B(A):\n"
+    "    def g(self):\n        return b()": {"self.g()"},
     "ask(x.m)": {"x.m"},
 }
 

@@ -80,6 +80,7 @@ _COMPLEX_CALLS = frozenset(name.rpartition(".")[2] for name in _COMPLEX) | {"stf
 _SUMS = frozenset(("sum", "mean", "prod"))
 # Methods that give a pair, whose second one holds indices.
 _WITH_INDICES = frozenset("topk sort max min kthvalue mode median cummax cummin".split())
+_ONE_OR_PAIR = frozenset(["max", "min", "median", "mode"])
 _LIKE = frozenset("zeros_like ones_like empty_like full_like new_zeros new_ones new_empty".split())
 # `x @= y` gives `x` another tensor, and so did `x **= y` before torch 1.11.
 _NOT_IN_PLACE = (ast.MatMult, ast.Pow)
@@ -305,7 +306,7 @@ class _Dtypes(Domain[str]):
         return _UNKNOWN
 
     def part(self, node: ast.AST, path: Path) -> Values[str]:
-        if isinstance(node, ast.Call) and _gives_pair(node) and path[0] in (0, 1):
+        if isinstance(node, ast.Call) and path[0] in (0, 1) and self._gives_pair(node):
             if path[0] == 1:
                 return frozenset(["int64"])
             name = self.flow.names.qualified(node.func) or ""
@@ -313,6 +314,19 @@ class _Dtypes(Domain[str]):
             of = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[:1]
             return self.of(of) if isinstance(of, ast.expr) else self.join(*of) or _UNKNOWN
         return self.of(node)
+
+    def _gives_pair(self, node: ast.Call) -> bool:
+        """Whether a call gives values with their indices, and not one tensor, or an array of NumPy."""
+        name = self.flow.names.qualified(node.func) or ""
+        method = isinstance(node.func, ast.Attribute) and (not name or name.startswith("torch.Tensor."))
+        last = node.func.attr if isinstance(node.func, ast.Attribute) else name.rpartition(".")[2]
+        if last not in _WITH_INDICES or not (method or name.startswith("torch.")):
+            return False
+        if last not in _ONE_OR_PAIR:
+            return bool(name) or not self.flow.imported(node.func)
+        # `torch.max(a, b)` and `x.max()` give one tensor.
+        given = _keyword(node, "dim") or next(iter(node.args[0 if method else 1 :]), None)
+        return given is not None and bool(name) and type(_constant(given)) is int
 
     def _compares(self, node: ast.Compare) -> bool:
         if level(self.flow.names.values.get(id(node), UNTOLD)) == SURE:
@@ -375,12 +389,6 @@ class _Dtypes(Domain[str]):
 
 _BOOL: Values[str] = frozenset(["bool"])
 _UNKNOWN: Values[str] = frozenset([UNKNOWN])
-
-
-def _gives_pair(node: ast.Call) -> bool:
-    """Whether a call gives values with their indices."""
-    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return last in _WITH_INDICES
 
 
 def _promoted(one: str | Sentinel, other: str | Sentinel, divided: bool) -> str | Sentinel:

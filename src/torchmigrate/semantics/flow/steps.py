@@ -10,11 +10,15 @@ from msgspec import Struct
 class Each:
     """The key of whichever item it is."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+
     def __repr__(self) -> str:
-        return "EACH"
+        return self._name
 
 
-EACH = Each()
+EACH = Each("EACH")  # what a loop goes over: of a dictionary, the keys
+VALUE = Each("VALUE")  # any value of a dictionary
 Key = int | str | Each | ast.expr  # the last one: an index that is computed
 Path = tuple[Key, ...]
 

@@ -25,7 +25,7 @@ from torchmigrate.semantics.flow.calls import (
     without_first,
 )
 from torchmigrate.semantics.flow.classes import Classes
-from torchmigrate.semantics.flow.steps import EACH, OPEN_STEP, UNKNOWN_STEP, Key, Path, Step, Steps
+from torchmigrate.semantics.flow.steps import EACH, OPEN_STEP, UNKNOWN_STEP, VALUE, Key, Path, Step, Steps
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Scope, SemanticModel
 
@@ -37,6 +37,7 @@ _MOST_CALLEES = 20  # functions that are looked up to look up one
 _IN_PLACE = pattern(r"[a-z]\w*[^_]_")
 _STILL_MODULE = frozenset("cuda cpu to float double half bfloat16 train eval requires_grad_".split())
 _PARTIAL = "functools.partial"
+_SHIFTS = frozenset(["pop", "remove", "insert", "reverse", "sort", "clear"])
 _NOT_PLAIN = ("Enum", "Flag", "NamedTuple", "Model")  # their attributes are not what the class gives them
 # What they make holds what the argument holds.
 _FIRST = frozenset(["list", "tuple", "sorted", "reversed", "set", "iter", "dict"])
@@ -333,7 +334,7 @@ class ValueFlow:
         """What a container that is written out holds at a path; None where it is none."""
         key, rest = path[0], path[1:]
         if isinstance(key, ast.expr):
-            key = EACH
+            key = VALUE
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             if any(isinstance(item, ast.Starred) for item in node.elts):
                 return [UNKNOWN_STEP]
@@ -342,13 +343,15 @@ class ValueFlow:
             else:
                 held = node.elts
             added = self._added(node)
+            if self._is_shifted(node):
+                held = node.elts
             return [Step(item, rest) for item in [*held, *(added if added else ())]] + (
                 [UNKNOWN_STEP] if added is None else []
             )
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             return [Step(node.elt, rest)]
         if isinstance(node, ast.DictComp):
-            return [Step(node.value, rest)]
+            return [Step(node.key if key is EACH else node.value, rest)]
         if isinstance(node, ast.Dict):
             return self._of_dict(node, list(zip(node.keys, node.values, strict=True)), key, rest)
         if isinstance(node, ast.Call):
@@ -377,9 +380,9 @@ class ValueFlow:
         if isinstance(node.func, ast.Attribute) and not node.keywords:
             of = node.func.value
             if node.func.attr == "items" and not node.args and key is EACH and rest:
-                return [Step(of, (EACH, *rest[1:]))] if rest[0] == 1 else None
+                return [Step(of, (VALUE if rest[0] == 1 else EACH, *rest[1:]))]
             if node.func.attr == "values" and not node.args:
-                return [Step(of, (EACH, *rest))]
+                return [Step(of, (VALUE, *rest))]
             if node.func.attr == "copy" and not node.args and isinstance(key, str):
                 return [Step(of, (key, *rest))]
         return None
@@ -401,12 +404,16 @@ class ValueFlow:
     def _of_dict(
         self, node: ast.AST, pairs: Sequence[tuple[ast.expr | None, ast.expr]], key: Key, rest: Path
     ) -> list[Step] | None:
+        if key is EACH:
+            return [Step(name, rest) if name is not None else UNKNOWN_STEP for name, _ in pairs] or [
+                UNKNOWN_STEP
+            ]
         found: list[Step] = []
         for name, value in pairs:
             if name is None:
                 found.append(Step(value, (key, *rest)))
-            elif key is EACH or constant_key(name) == key:
-                if key is not EACH:
+            elif key is VALUE or constant_key(name) == key:
+                if key is not VALUE:
                     found.clear()  # written over
                 found.append(Step(value, rest))
             elif constant_key(name) is None:
@@ -415,6 +422,16 @@ class ValueFlow:
         if written is None:
             return [*found, UNKNOWN_STEP]
         return [*found, *(Step(value, rest) for value in written)]
+
+    def _is_shifted(self, node: ast.AST) -> bool:
+        """Whether the file changes the places of the items of a list."""
+        for name in self._mentions_of_made(node):
+            outer = self.names.parents.get(name)
+            if isinstance(outer, ast.Attribute) and outer.attr in _SHIFTS:
+                return True
+            if isinstance(outer, ast.Subscript) and isinstance(outer.ctx, ast.Del):
+                return True
+        return False
 
     def _added(self, node: ast.AST) -> list[ast.expr] | None:
         """What is appended to a list by the names that it is given; None where that is not known."""
@@ -445,16 +462,16 @@ class ValueFlow:
                 written = constant_key(outer.slice)
                 if not isinstance(call, ast.Assign) or written is None:
                     return None
-                if key is EACH or written == key:
+                if key is VALUE or written == key:
                     found.append(call.value)
             elif isinstance(outer, ast.Attribute) and isinstance(call, ast.Call) and call.func is outer:
                 if outer.attr == "setdefault" and len(call.args) == 2:
-                    if key is EACH or constant_key(call.args[0]) in (None, key):
+                    if key is VALUE or constant_key(call.args[0]) in (None, key):
                         found.append(call.args[1])
                 elif outer.attr == "update":
                     if call.args or any(item.arg is None for item in call.keywords):
                         return None
-                    found += [item.value for item in call.keywords if key is EACH or item.arg == key]
+                    found += [item.value for item in call.keywords if key is VALUE or item.arg == key]
         return found
 
     def _mentions_of_made(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -509,7 +526,7 @@ class ValueFlow:
                 complete = False
         for mention in self._mentions_of_made(made):
             outer = self.names.parents.get(mention)
-            if isinstance(outer, ast.keyword) or _is_only_read(outer):
+            if (isinstance(outer, ast.keyword) and outer.arg is None) or _is_only_read(outer):
                 continue
             complete = False
             if not isinstance(outer, ast.Subscript):
@@ -579,6 +596,10 @@ class ValueFlow:
     def _defined(self, node: ast.AST) -> ast.AST | None:
         if isinstance(node, ast.Attribute):
             owner = self.classes.owner_of(node.value)
+            if owner is not None and any(
+                node.attr in self.classes.methods[each] for each in self.classes.below[owner]
+            ):
+                return None  # the object may be of a class that has a method of its own
             if owner is None and node.attr in self.classes.method_names:
                 made = self.definition(node.value)
                 owner = made if isinstance(made, ast.ClassDef) else self.class_of(node.value)
@@ -643,7 +664,10 @@ class ValueFlow:
 
     def builtin(self, node: ast.AST) -> str | None:
         """The name of a built-in function or class."""
-        return node.id if isinstance(node, ast.Name) and node.id not in self.names.module.bindings else None
+        if not isinstance(node, ast.Name):
+            return None
+        bound = any(binding.scope.kind != "class" for binding in self.index.bindings(node.id))
+        return None if bound else node.id
 
     def imported(self, node: ast.AST) -> str:
         """The qualified name of what is imported from elsewhere: `functools.partial`; else empty."""
