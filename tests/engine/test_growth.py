@@ -37,6 +37,18 @@ PROGRAMS = {
     "a sum of itself": function("mid = mid + mid - (x > mid)"),
     "two of each other": function("low = high - mid", "high = mid + low", "mid = low * high"),
     "swapped": function("low, high = high, low", "mid = low | high"),
+    "keys of a dictionary that is made": f"""{HEAD}
+class Trainer:
+    def train(self, losses=None, loss=None):
+        if losses is None:
+            losses = dict(l2=loss)
+        self.evaluate(losses)
+
+    def evaluate(self, losses):
+        with torch.cuda.device(0):
+            for name, each in losses.items():
+                found[name] += each
+""",
     "masks": function("if k:", "    mid = ~mid", "else:", "    mid = mid & (x > mid)", "y = 1 - mid"),
     "moved in branches": function(
         "if k:", "    x = x.cuda()", "x = torch.rfft(x, 1)", "y = x[..., 0] + x[..., 1]"
@@ -171,3 +183,25 @@ def test_each_is_worked_out_twice_at_most() -> None:
     answers = Answers(work_out, 0)
     assert answers(20_000) == pow(2, 20_000, 1009)
     assert len(asked) <= 2 * 20_001
+
+
+def test_answers_that_take_each_other_back_come_to_rest() -> None:
+    answers: Answers[str, frozenset[str]]
+
+    def work_out(key: str) -> frozenset[str]:
+        if key == "b":
+            return answers("a")
+        return frozenset() if answers("b") else frozenset("a")
+
+    answers = Answers(work_out, frozenset(), restless=frozenset(["unknown"]))
+    assert answers("b") == {"unknown"}
+
+
+def test_a_question_that_asks_for_ever_new_things_has_no_answer() -> None:
+    answers: Answers[int, bool]
+
+    def work_out(key: int) -> bool:
+        return answers(key + 1)
+
+    answers = Answers(work_out, False)
+    assert not answers(0)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from types import MethodType
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 from weakref import WeakMethod
 
+_MOST_CHANGES = 16
+_MOST_WORK = 200_000  # for one question: what asks for ever new things has no answer
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
@@ -25,15 +27,18 @@ class Answers(Generic[Key, Answer]):
             all at once: `False not in [...]`, not `all(...)`. A method of the object that holds this one.
         unknown: the answer for what depends on nothing but itself. Others may turn it into something else,
             but not back: then answers do not depend on the order of the questions.
-        grows: an answer may turn into others more than once, which has an end: a set that only grows.
+        restless: an answer may turn into others more than once, as sets that grow do. This is the answer
+            for what does not come to rest: of those that go in a circle, one may take back another.
     """
 
-    def __init__(self, work_out: Callable[[Key], Answer], unknown: Answer, *, grows: bool = False) -> None:
+    def __init__(
+        self, work_out: Callable[[Key], Answer], unknown: Answer, *, restless: Answer | None = None
+    ) -> None:
         # The object holds this one: in a circle of the two, all that it knows of a file would wait for the
         # garbage collector.
         self._work_out = WeakMethod(work_out) if isinstance(work_out, MethodType) else lambda: work_out
         self._unknown = unknown
-        self._grows = grows
+        self._restless = restless
         self._known: dict[Key, Answer] = {}
         self._asked: list[Key] | None = None  # by the work under way
 
@@ -54,11 +59,20 @@ class Answers(Generic[Key, Answer]):
         stack = [key]
         waiting: set[Key] = set()  # those for which others are worked out first: the way to the present one
         readers: dict[Key, list[Key]] = {}
-        again: list[Key] = []
+        again: dict[Key, None] = {}  # as a stack
+        changes: dict[Key, int] = {}
+        work = 0
         while stack or again:
+            work += 1
+            if work > _MOST_WORK:
+                rest = self._unknown if self._restless is None else self._restless
+                known.update(dict.fromkeys((key, *again), rest))
+                return
             if not stack:
-                item = again.pop()
-                if not self._grows and known[item] != self._unknown:
+                item, _ = again.popitem()
+                if self._restless is None and known[item] != self._unknown:
+                    continue
+                if changes.get(item, 0) > _MOST_CHANGES:
                     continue
                 answer, asked = self._work(item)
                 for each in asked:
@@ -66,10 +80,12 @@ class Answers(Generic[Key, Answer]):
                         readers[each].append(item)
                 stack = [each for each in asked if each not in known]
                 if stack:
-                    again.append(item)  # once those are known
+                    again[item] = None  # once those are known
                 elif answer != known[item]:
-                    known[item] = answer
-                    again += readers.get(item, ())
+                    changes[item] = changes.get(item, 0) + 1
+                    rests = self._restless is None or changes[item] <= _MOST_CHANGES
+                    known[item] = answer if rests else cast(Answer, self._restless)
+                    again.update(dict.fromkeys(readers.get(item, ())))
                 continue
             top = stack[-1]
             if top in known:
@@ -84,7 +100,9 @@ class Answers(Generic[Key, Answer]):
             stack.pop()
             known[top] = answer
             if answer != self._unknown:
-                again += readers.get(top, ())  # they are in a circle with it, and took it for unknown
+                again.update(
+                    dict.fromkeys(readers.get(top, ()))
+                )  # they are in a circle with it, and took it for unknown
             for item in asked:
                 readers.setdefault(item, []).append(top)
 

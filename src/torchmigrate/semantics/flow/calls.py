@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from torchmigrate.source.trees import children
 
@@ -69,8 +70,16 @@ def is_plain(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def without_first(call: ast.Call) -> ast.Call:
     """The call that `functools.partial(f, ...)` prepares; more arguments may follow."""
-    rest = ast.Starred(ast.Name("_", ast.Load()), ast.Load())
-    return ast.Call(call.func, [*call.args[1:], rest], call.keywords)
+    return ast.Call(call.func, [*call.args[1:], _REST], call.keywords)
+
+
+_REST = ast.Starred(ast.Name("_", ast.Load()), ast.Load())
+
+
+@lru_cache(maxsize=1024)  # answers are kept by their nodes: with new ones for each question they have no end
+def key_of(name: str) -> ast.Constant:
+    """The key that a keyword of `dict(...)` makes."""
+    return ast.Constant(name)
 
 
 def returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[list[ast.expr], bool]:

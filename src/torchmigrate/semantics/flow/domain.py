@@ -43,7 +43,7 @@ class Domain(Generic[T]):
 
     def __init__(self, flow: ValueFlow) -> None:
         self.flow = flow
-        self._answers: Answers[Step, Values[T]] = Answers(self._work, NOTHING, grows=True)
+        self._answers: Answers[Step, Values[T]] = Answers(self._work, NOTHING, restless=_UNKNOWN)
 
     def of(self, node: ast.AST, path: Path = ()) -> Values[T]:
         """All that an expression, or an item of it, may be."""

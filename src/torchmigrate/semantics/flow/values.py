@@ -20,6 +20,7 @@ from torchmigrate.semantics.flow.calls import (
     constant_key,
     default_of,
     is_plain,
+    key_of,
     parameters,
     returned,
     without_first,
@@ -370,7 +371,7 @@ class ValueFlow:
         if name == "enumerate" and key is EACH and rest and node.args:
             return [Step(node.args[0], (EACH, *rest[1:]))] if rest[0] == 1 else None
         if name == "dict" and not node.args:
-            pairs = [(ast.Constant(item.arg) if item.arg else None, item.value) for item in node.keywords]
+            pairs = [(key_of(item.arg) if item.arg else None, item.value) for item in node.keywords]
             return self._of_dict(node, pairs, key, rest)
         if name == _SEQUENTIAL and not node.keywords:
             return [Step(item, rest) for item in node.args] or None
