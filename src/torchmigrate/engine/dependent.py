@@ -274,7 +274,7 @@ class _Sides:
         if use.role in (Role.STRING, Role.ANNOTATION) or use.in_string:
             return False
         gone = all(self.file.exists(name) is False for name in use.candidates)
-        return gone and not self.file.runs_elsewhere(use.guards)
+        return gone and not self.file.runs_elsewhere(use.node)
 
     def _is_mended(self, use: Use) -> bool:
         return use.start in self._silent or any(map(self._applies, self._in([(use.start, use.end)])))

@@ -321,7 +321,8 @@ def is_guarded(
         return True
     scope: Scope | None = use.scope
     while scope is not None:
-        if scope.mentions and all(map(handled, scope.mentions)):
+        callers = use.guarded.callers(scope)
+        if callers and all(map(handled, callers)):
             return True  # in a function that is only called for old releases
         scope = scope.parent
     origins = origins_of(use, name)

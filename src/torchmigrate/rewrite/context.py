@@ -18,7 +18,7 @@ from torchmigrate.semantics.facts.file_facts import FileFacts
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.guards.formulas import is_handled
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, BindingKind, Guards, SemanticModel, Value
+from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel, Value
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source
 from torchmigrate.versions.range import VersionRange
@@ -211,8 +211,9 @@ class FileContext:
             and (self.versions.minimum is None or self.import_fails(binding, oldest=True))
         )
 
-    def runs_elsewhere(self, guards: Guards) -> bool:
-        """Whether guards say that a place does not run at the target; hits were checked already."""
+    def runs_elsewhere(self, node: ast.AST) -> bool:
+        """Whether a node is in code that does not run at the target; hits were checked already."""
+        guards = self.names.guarded.of(node)
         return is_handled(guards, target=self.target, old=(), new=(), exists=self.exists)
 
     # ---- the project ---------------------------------------------------------------------------------

@@ -38,12 +38,13 @@ from torchmigrate.rewrite.oldest import range_at
 from torchmigrate.rewrite.quotes import requoted, requoted_within
 from torchmigrate.rewrite.self_assignments import remove_idle
 from torchmigrate.rewrite.suites import Suites
-from torchmigrate.semantics.guards.formulas import is_excluded
+from torchmigrate.semantics.guards.formulas import any_outwards, is_excluded
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Binding, BindingKind, Role, Use, Via
+from torchmigrate.semantics.model import Binding, BindingKind, Guards, Role, Use, Via
 from torchmigrate.semantics.values.distinctive import DISTINCTIVE_METHODS
 from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.ranges import Ranges
+from torchmigrate.source.trees import statement_at
 from torchmigrate.versions.range import applicability, required, severity, timeline
 
 if TYPE_CHECKING:
@@ -255,20 +256,29 @@ class FixMaker:
 
     def at_target(self, found: list[Finding]) -> list[Finding]:
         """The findings in code that runs at the target, without fixes that change other code."""
-        excluded = Ranges(
-            (self.source.span(first)[0], self.source.span(last)[1])
-            for first, last, test in self.names.tested
-            if is_excluded(test, self.file.target, self.file.exists)
-        )
-        if not excluded:
-            return found
         fixes = {id(item.fix): item.fix for item in found if item.fix is not None}
-        inside = {key for key, fix in fixes.items() if any(edit.start in excluded for edit in fix.edits)}
+        inside = {
+            key
+            for key, fix in fixes.items()
+            if any(map(self._is_excluded, {edit.start for edit in fix.edits}))
+        }
         return [
             replace(item, fix=None) if id(item.fix) in inside else item
             for item in found
-            if item.start not in excluded
+            if not self._is_excluded(item.start)
         ]
+
+    def _is_excluded(self, offset: int) -> bool:
+        """Whether what stands at an offset is in a block that does not run at the target."""
+        statement = statement_at(self.file.tree, offset, self.source.span)
+        target, exists = self.file.target, self.file.exists
+
+        def excludes(guards: Guards) -> bool:
+            return guards.formula is not None and is_excluded(guards.formula, target, exists)
+
+        return statement is not None and any_outwards(
+            self.names.guarded.of(statement), ("excluded", target, exists), excludes
+        )
 
     def finding(self, hit: RuleMatch, fix: Fix | None, users: Sequence[RuleMatch] = ()) -> Finding:
         """A hit in words, at its place.

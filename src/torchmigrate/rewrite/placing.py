@@ -14,7 +14,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.lines import end_of, line_start, logical_line, start_of
 from torchmigrate.rewrite.written import written
 from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
-from torchmigrate.semantics.model import NO_GUARDS, Role, Scope, Use
+from torchmigrate.semantics.model import UNGUARDED, Role, Scope, Use
 from torchmigrate.source.text import Source
 
 
@@ -102,7 +102,7 @@ def use_at(
         statement=statement,
         block=around[-1],
         scope=scope,
-        guards=NO_GUARDS,
+        guarded=UNGUARDED,
     )
     for other in file.names.uses:
         if other.start >= start:

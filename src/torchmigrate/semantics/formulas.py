@@ -6,7 +6,7 @@ A `Formula` is what an `if` test says, as far as it concerns these. `semantics.g
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
@@ -22,6 +22,7 @@ class TryGuard(Struct, eq=False):
         ("**": others too).
     always: qualified names without which the body surely fails.
     asks: whether a handler tests versions or names.
+    rest: the last statement of those after it that run only where the handler did.
     about_releases: whether a use in it was found to be taken care of by the other side; set by questions.
     """
 
@@ -30,6 +31,7 @@ class TryGuard(Struct, eq=False):
     calls: dict[str, set[tuple[str, frozenset[str]]]] = field(default_factory=dict)
     always: set[str] = field(default_factory=set)
     asks: bool = False
+    rest: ast.stmt | None = None
     about_releases: bool = False
 
 
@@ -159,3 +161,18 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
     if not parts:
         return FALSE
     return next(iter(parts)) if len(parts) == 1 else Any_(tuple(parts))
+
+
+_MOST_BRANCHES = 32
+
+
+def taken(tests: Iterable[Formula]) -> Iterator[Formula]:
+    """Under which tests the branches of `if ... elif ... else` run; of the `else` last.
+
+    In long chains the condition of "no branch" is unknown: it has as many parts as there are branches.
+    """
+    otherwise: Formula = TRUE
+    for number, test in enumerate(tests):
+        yield both(otherwise, test)
+        otherwise = both(otherwise, negate(test)) if number < _MOST_BRANCHES else UNKNOWN
+    yield otherwise

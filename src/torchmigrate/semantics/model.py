@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast
 
 from msgspec import Struct, field
 
-from torchmigrate.semantics.formulas import Formula, TryGuard
+from torchmigrate.semantics.formulas import UNKNOWN, Formula, TryGuard
 from torchmigrate.source.trees import Node, Nodes
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
+    from torchmigrate.semantics.values.classes import ClassInfo
 
 
 T = TypeVar("T")
@@ -174,10 +175,7 @@ Value = tuple[Candidate, ...]  # every candidate, in a fixed order; empty: not b
 
 
 class Scope(Struct, eq=False):
-    """A module, class, function, lambda or comprehension.
-
-    mentions: of a private function, the guards of every place that may call it; empty if they are not known.
-    """
+    """A module, class, function, lambda or comprehension."""
 
     kind: str  # "module" | "class" | "function" | "comprehension"
     node: ast.AST
@@ -185,7 +183,6 @@ class Scope(Struct, eq=False):
     bindings: dict[str, list[Binding]] = field(default_factory=dict)  # in source order
     globals: set[str] = field(default_factory=set)
     nonlocals: set[str] = field(default_factory=set)
-    mentions: list[Guards] = field(default_factory=list)
 
 
 class Binding(Struct, eq=False):
@@ -202,7 +199,7 @@ class Binding(Struct, eq=False):
     module: str | None = None  # imports: the module that the statement names
     conditional: bool = False  # inside if, try, a loop or a function that may not run
     type_checking: bool = False  # inside `if TYPE_CHECKING:`
-    guards: Guards = field(default_factory=lambda: NO_GUARDS)  # under which the statement runs
+    guarded: GuardsOf = field(default_factory=lambda: UNGUARDED)
     value: Value = ()  # what it binds, as far as that is known
     uses: list[int] = field(default_factory=list)  # offsets of every name that may load this binding
     exported: bool = False  # in `__all__`, or `import x as x`, or any import of an `__init__.py`
@@ -211,6 +208,11 @@ class Binding(Struct, eq=False):
     @property
     def is_import(self) -> bool:
         return self.kind in _IMPORTS
+
+    @property
+    def guards(self) -> Guards:
+        """Under which conditions the statement runs."""
+        return self.guarded.of(self.node, self.statement, self.block)
 
 
 class Role(enum.Enum):
@@ -240,7 +242,7 @@ class Use(Struct, eq=False):
     statement: ast.stmt
     block: list[ast.stmt]
     scope: Scope
-    guards: Guards
+    guarded: GuardsOf
     call: ast.Call | None = None  # the call whose function (or, for getattr, callee) this is
     decorates: ast.AST | None = None  # the function or class, when this (or its call) is a decorator
     binding: Binding | None = None  # the sole import binding of the chain's first name
@@ -257,6 +259,11 @@ class Use(Struct, eq=False):
     # Of a candidate that assignments put there, if all of them are known: the uses that they took it from.
     taken: dict[str, tuple[Use, ...]] = field(default_factory=lambda: NOTHING_TAKEN)
 
+    @property
+    def guards(self) -> Guards:
+        """Under which conditions the place runs."""
+        return self.guarded.of(self.node, self.statement, self.block)
+
 
 NOTHING_TAKEN: dict[str, tuple[Use, ...]] = {}  # of most uses, and never changed
 
@@ -267,11 +274,10 @@ class Guards:
     formula: holds here (already negated for an else branch).
     part: of the attempt: "body" | "handler" | "else".
     around: the next one outside with an attempt.
-    answers: to questions about it and all around it; noted: the names that were noted for parts of `try`
-    statements.
+    answers: to questions about it and all around it.
     """
 
-    __slots__ = ("answers", "around", "attempt", "formula", "noted", "outer", "part")
+    __slots__ = ("answers", "around", "attempt", "formula", "outer", "part")
 
     def __init__(
         self,
@@ -286,7 +292,6 @@ class Guards:
         self.outer = outer
         self.around: Guards | None = outer if outer is None or outer.attempt is not None else outer.around
         self.answers: dict[object, bool] | None = None  # until one is given: there are many guards
-        self.noted: set[object] | None = None
 
     def is_nothing(self) -> bool:
         """Whether the place always runs."""
@@ -296,12 +301,53 @@ class Guards:
 NO_GUARDS: Guards = Guards()
 
 
+class GuardsOf(Protocol):
+    """What makes the guards of the places of one file, when they are asked for."""
+
+    def of(
+        self, node: ast.AST, statement: ast.stmt | None = None, block: list[ast.stmt] | None = None
+    ) -> Guards:
+        """The guards of a node, or of its statement where the node is not in the tree."""
+        ...
+
+    def callers(self, scope: Scope) -> list[Guards]:
+        """The guards of every place that may call a private function; none if they are not all known."""
+        ...
+
+    def said(self, test: ast.expr) -> Formula:
+        """What a test of the file says of versions and names."""
+        ...
+
+    def end(self) -> None:
+        """Let go of the file."""
+
+
+class _Unguarded:
+    """Of places that always run."""
+
+    def of(
+        self, node: ast.AST, statement: ast.stmt | None = None, block: list[ast.stmt] | None = None
+    ) -> Guards:
+        return NO_GUARDS
+
+    def callers(self, scope: Scope) -> list[Guards]:
+        return []
+
+    def said(self, test: ast.expr) -> Formula:
+        return UNKNOWN
+
+    def end(self) -> None:
+        pass
+
+
+UNGUARDED: GuardsOf = _Unguarded()
+
+
 class Operation(NamedTuple):
     """An operator or a subscript, and where it stands."""
 
     node: ast.BinOp | ast.UnaryOp | ast.Subscript
     scope: Scope
-    guards: Guards
     fstring: ast.JoinedStr | None  # that it is in: where in there, Python does not say before 3.12
 
 
@@ -317,10 +363,16 @@ class SemanticModel(Struct, eq=False):
     all_names: frozenset[str] = frozenset()  # strings in `__all__`
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
     operations: list[Operation] = field(default_factory=list)
-    # The first and the last statement of what runs under a test of versions or names, and what that says.
-    tested: list[tuple[ast.stmt, ast.stmt, Formula]] = field(default_factory=list)
-    # id of the test of an `if`, an `assert` or a conditional expression -> what it says, if that is anything.
-    tests: dict[int, Formula] = field(default_factory=dict)
+    guarded: GuardsOf = field(default_factory=lambda: UNGUARDED)
+    # id of the name that a chain begins with -> what it held there, if that is known.
+    bases: dict[int, Value] = field(default_factory=dict)
+    # All that each name of the module ever held.
+    held: dict[str, Value] = field(default_factory=dict)
+    classes: dict[ast.AST, ClassInfo] = field(default_factory=dict)
+    # ids of the blocks whose end is never reached, and of the calls, as statements, after which nothing runs.
+    left: set[int] = field(default_factory=set)
+    # id of the body of a `try` with a handler for what is missing -> that statement.
+    attempts: dict[int, TryGuard] = field(default_factory=dict)
     # Every test and decorator, and what is assigned that may be one.
     asked: list[ast.expr] = field(default_factory=list)
     # id of an expression -> what it was while the code ran, where that was recorded.
@@ -376,8 +428,11 @@ class SemanticModel(Struct, eq=False):
         self.values.clear()
         self.operations.clear()
         self.asked.clear()
-        self.tested.clear()
-        self.tests.clear()
+        self.bases.clear()
+        self.held.clear()
+        self.classes.clear()
+        self.attempts.clear()
+        self.guarded.end()
         self.seen = {}
         self._nodes = self._by_node = None
         self._shared.clear()

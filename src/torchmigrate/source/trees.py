@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Container, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator, Mapping
 from itertools import chain
 from typing import TypeVar
 
@@ -116,6 +117,35 @@ def is_below(node: ast.AST, outer: ast.AST, parents: Mapping[ast.AST, ast.AST]) 
     while here is not None and here is not outer:
         here = parents.get(here)
     return here is not None
+
+
+def statement_at(
+    tree: ast.Module, offset: int, span: Callable[[ast.stmt], tuple[int, int]]
+) -> ast.stmt | None:
+    """The innermost statement at an offset, or the next one in its block; None: it is in no block.
+
+    Args:
+        span: where a statement starts and ends.
+    """
+    found: ast.stmt | None = None
+    blocks: list[list[ast.stmt]] = [tree.body]
+    while blocks:
+        inside = [block for block in blocks if span(block[0])[0] <= offset]
+        if not inside:
+            break
+        block = inside[-1]
+        number = bisect_right(block, offset, key=lambda statement: span(statement)[0]) - 1
+        if span(block[number])[1] <= offset:
+            return block[number + 1] if number + 1 < len(block) else found
+        found = block[number]
+        parts = [found, *getattr(found, "handlers", ()), *getattr(found, "cases", ())]
+        held = [getattr(part, name, None) for name in ("body", "orelse", "finalbody") for part in parts]
+        blocks = sorted((block for block in held if isinstance(block, list) and block), key=_line)
+    return found
+
+
+def _line(block: list[ast.stmt]) -> tuple[int, int]:
+    return block[0].lineno, block[0].col_offset
 
 
 def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:

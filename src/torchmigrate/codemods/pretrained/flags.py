@@ -29,7 +29,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.semantics.guards.formulas import is_handled
-from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope, Use, Via
+from torchmigrate.semantics.model import Guards, Scope, Use, Via
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability, required
 
@@ -104,9 +104,6 @@ class _Search:
         self._by_partial: dict[ast.Call, list[_Place]] = {}
         self._calls = {hit.use.call for hit in hits}
         self._uses = {id(use.node): use for use in file.names.uses}
-        names = file.names
-        self._guards = {id(binding.block): binding.guards for binding in names.bindings}
-        self._guards |= {id(use.block): use.guards for use in names.uses}
         self._options: set[tuple[int, str]] = set()
 
     def run(self) -> None:
@@ -194,9 +191,7 @@ class _Search:
 
     def _old_only(self, node: ast.AST) -> bool:
         """Whether the guards around a node say that it runs on old releases only."""
-        statement = self.file.flow.index.statement_of(node)
-        block = self.file.flow.index.block_of(statement) if statement is not None else None
-        return block is not None and self._handled(self._guards.get(id(block), NO_GUARDS))
+        return self._handled(self.file.names.guarded.of(node))
 
     def _handled(self, guards: Guards) -> bool:
         return is_handled(

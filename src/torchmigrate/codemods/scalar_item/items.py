@@ -38,7 +38,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if isinstance(item.node, ast.Subscript)
         and isinstance(item.node.value, ast.Attribute)
         and _reads_first(item.node)
-        and not file.runs_elsewhere(item.guards)
+        and not file.runs_elsewhere(item.node)
     ]
     numbers: set[tuple[int, str]] = set()  # tensors, by scope and source
     reasons: dict[int, str | None] = {}  # why the fix is unsafe; None: it is not

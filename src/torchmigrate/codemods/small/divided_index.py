@@ -39,12 +39,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every division whose quotient is used as an integer."""
     quotients = file.once(_Quotients, lambda: _Quotients(file))
     wanted = _RAISES if rule.name == "divided-index" else _CAST
-    for node, _, guards, fstring in file.names.operations:
+    for node, _, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
             continue
         if isinstance(node.left, ast.Constant) or quotients.used_as(node) != wanted:
             continue
-        if file.runs_elsewhere(guards):
+        if file.runs_elsewhere(node):
             continue
         fix = None
         if not has_comment(file.source, node):

@@ -21,7 +21,7 @@ from torchmigrate.rewrite.lines import is_alone
 from torchmigrate.rewrite.nodes import has_comment, name_span
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded
-from torchmigrate.semantics.model import NO_GUARDS, Guards, Scope
+from torchmigrate.semantics.model import Scope
 from torchmigrate.source.trees import walk
 
 _PARTS = ("_call", "_inverse", "log_abs_det_jacobian")  # of a transform
@@ -52,16 +52,11 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
                 fix = fix_by(rule, file, _TITLE[rule.name], *edits)
             yield finding_at(rule, file, span, symbol=hit.symbol, fix=fix)
     for item, symbol in subclasses_elsewhere(rule.symbols, *_ELSEWHERE[rule.name], file):
-        if file.runs_elsewhere(_guards(item, file)):
+        if file.runs_elsewhere(item.node):
             continue
         for span, edits in _LOOK[rule.name](item, file):
             fix = fix_by(rule, file, _TITLE[rule.name], *edits) if edits is not None else None
             yield finding_at(rule, file, span, symbol=symbol, fix=fix)
-
-
-def _guards(item: Subclass, file: FileContext) -> Guards:
-    bound = next((each for each in file.names.bindings if each.node is item.node), None)
-    return bound.guards if bound is not None else NO_GUARDS
 
 
 def _assigned(item: Subclass, file: FileContext) -> Iterator[tuple[tuple[int, int], list[Edit] | None]]:

@@ -25,14 +25,14 @@ _TUPLES = frozenset("chunk split unbind topk sort nonzero unique max min".split(
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every index on another device."""
     kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
-    for node, _, guards, fstring in file.names.operations:
+    for node, _, fstring in file.names.operations:
         if not isinstance(node, ast.Subscript) or fstring is not None:
             continue
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         for index in indices:
             if isinstance(index, (ast.Slice, ast.Constant)) or CUDA not in kinds.of(index, _CUDA):
                 continue
-            if not kinds.of(node.value, _ON_CPU) >= _ON_CPU or file.runs_elsewhere(guards):
+            if not kinds.of(node.value, _ON_CPU) >= _ON_CPU or file.runs_elsewhere(node):
                 continue
             if _may_be_tuple(node.value, file.flow) or not _has_elements(index, file.flow):
                 continue

@@ -21,7 +21,6 @@ from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, ValueFacts
 from torchmigrate.semantics.flow.domain import OPEN, UNKNOWN, Domain, Values
 from torchmigrate.semantics.flow.steps import EACH, Path
 from torchmigrate.semantics.flow.values import ValueFlow
-from torchmigrate.semantics.model import Guards
 from torchmigrate.source.trees import has_effects
 from torchmigrate.versions.range import applicability, severity
 
@@ -68,12 +67,12 @@ def _numbers(file: FileContext) -> _Numbers:
 
 def _statements(rule: Rule, file: FileContext) -> Iterator[Finding]:
     # Both rules look at the same statements.
-    for node, guards in file.once(_augmented, lambda: list(_augmented(file))):
+    for node in file.once(_augmented, lambda: list(_augmented(file))):
         method = _OPERATORS.get(node.op.__class__)
         symbol = f"torch.Tensor.{method}"
         if method is None or symbol not in rule.symbols:
             continue
-        if file.runs_elsewhere(guards):
+        if file.runs_elsewhere(node):
             continue
         own = rule_for_symbol(rule, symbol)
         if severity(own, file.versions) is None:
@@ -87,21 +86,21 @@ def _statements(rule: Rule, file: FileContext) -> Iterator[Finding]:
         yield finding_at(own, file, file.source.span(node), symbol=symbol, fix=fix)
 
 
-def _augmented(file: FileContext) -> Iterator[tuple[ast.AugAssign, Guards]]:
+def _augmented(file: FileContext) -> Iterator[ast.AugAssign]:
     """The augmented assignments to integer tensors, and to parts of them."""
     for binding in file.names.bindings:
         node = binding.statement
         if not isinstance(node, ast.AugAssign) or binding.node is not node.target:
             continue
         if isinstance(node.target, ast.Name) and INTEGER in file.facts.of(node.target, _INTEGER):
-            yield node, binding.guards
-    for part, _, guards, fstring in file.names.operations:
+            yield node
+    for part, _, fstring in file.names.operations:
         if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Store) or fstring is not None:
             continue
         if INTEGER in file.facts.of(part.value, _INTEGER):
             around = file.names.parents.get(part)
             if isinstance(around, ast.AugAssign):
-                yield around, guards
+                yield around
 
 
 class _Numbers(Domain[str]):

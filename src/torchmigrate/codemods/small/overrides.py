@@ -28,7 +28,7 @@ from torchmigrate.versions.surface import surface_of
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every override."""
     yield from file.fixes.findings([hit for hit in hits if hit.use.role is not Role.BASE])
-    bases = [use for use in file.names.uses if use.role is Role.BASE and not file.runs_elsewhere(use.guards)]
+    bases = [use for use in file.names.uses if use.role is Role.BASE and not file.runs_elsewhere(use.node)]
     members = {symbol.rpartition(".")[2] for symbol in rule.symbols}
     for use in bases:
         item = subclass_of(use)

@@ -48,13 +48,13 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     ]
     if not wanted:
         return
-    for node, _, guards, _ in wanted:
+    for node, _, _ in wanted:
 
         def of(item: ast.expr, /, *wanted: str) -> frozenset[str]:
             return file.facts.of(item, frozenset(wanted))
 
         for found in look(node, of, file):
-            if not file.runs_elsewhere(guards):
+            if not file.runs_elsewhere(node):
                 yield _finding(rule, file, found)
 
 

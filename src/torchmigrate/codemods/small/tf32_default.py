@@ -20,10 +20,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if any(word in file.source.text for word in _DECIDING):
         return
     places = [(hit.use.start, hit.use.end, hit.symbol) for hit in hits if hit.use.call is not None]
-    for node, _, guards, fstring in file.names.operations:
+    for node, _, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult) or fstring is not None:
             continue
-        if TENSOR in file.facts.of(node.left, frozenset([TENSOR])) and not file.runs_elsewhere(guards):
+        if TENSOR in file.facts.of(node.left, frozenset([TENSOR])) and not file.runs_elsewhere(node):
             places.append((*file.source.span(node), "torch.Tensor.__matmul__"))
     if places:
         start, end, symbol = min(places)

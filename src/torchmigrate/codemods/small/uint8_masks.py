@@ -117,8 +117,8 @@ def _indexed(rule: Rule, file: FileContext) -> Iterator[_Use]:
         return
     kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
     level, reason = applicability(rule.cases[0], rule, file.versions)
-    for node, _, guards, fstring in file.names.operations:
-        if not isinstance(node, ast.Subscript) or fstring is not None or file.runs_elsewhere(guards):
+    for node, _, fstring in file.names.operations:
+        if not isinstance(node, ast.Subscript) or fstring is not None or file.runs_elsewhere(node):
             continue
         if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
             continue

@@ -29,10 +29,9 @@ _SKIPS = pattern("skip|xfail", re.IGNORECASE)
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every test that the target does not pass."""
-    tests = {key: test for key, test in file.names.tests.items() if _is_of_versions(test)}
-    for node, wanted, statement in _demands(file) if tests else ():
-        test = tests.get(id(node))
-        if test is None:
+    for node, wanted, statement in _demands(file):
+        test = file.names.guarded.said(node)
+        if not _is_of_versions(test):
             continue
         since = _refused_since(test, wanted, file)
         if since is not None:

@@ -18,7 +18,6 @@ class Defaults:
     def __init__(self, around: FileFacts) -> None:
         self.around = around
         self._mentions: dict[int, dict[str, list[int]]] = {}
-        self._guards: dict[int, Guards] | None = None
 
     def is_given_to_getattr(self, use: Use, exists: Callable[[str], bool]) -> bool:
         """Whether a use is the default of `getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)`.
@@ -93,8 +92,11 @@ class Defaults:
         ):
             return False
         first = next((inner for inner in node.body if key in _mentioned(inner)), None)
-        guards = self._guards_of(node.body)
-        return first is not None and guards is not None and _replaces(first, key) and surely_runs(guards)
+        return (
+            first is not None
+            and _replaces(first, key)
+            and surely_runs(self.around.names.guarded.of(node.body[0]))
+        )
 
     def _where(self, block: list[ast.stmt]) -> dict[str, list[int]]:
         """The statements of a block that mention a name, or an attribute of `self`, by their number."""
@@ -105,17 +107,6 @@ class Defaults:
                 for key in set(_mentioned(node)):
                     found.setdefault(key, []).append(number)
         return found
-
-    def _guards_of(self, block: list[ast.stmt]) -> Guards | None:
-        """The guards at the beginning of a block, if something in it is bound or used."""
-        if self._guards is None:
-            names = self.around.names
-            self._guards = {}
-            for binding in names.bindings:
-                self._guards.setdefault(id(binding.block), binding.guards)
-            for use in names.uses:
-                self._guards.setdefault(id(use.block), use.guards)
-        return self._guards.get(id(block))
 
 
 def _bound(use: Use) -> str | None:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.formulas import is_certain
+from torchmigrate.semantics.formulas import UNKNOWN, is_certain
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
 from torchmigrate.source.trees import children, walk
@@ -141,8 +141,8 @@ class Choices:
             asked = _asked(test)
             if asked and not asked.isdisjoint(old | new):
                 return True
-        said = self.names.tests.get(id(test))
-        if said is not None and (isinstance(test, (ast.BoolOp, ast.Compare)) or is_certain(said)):
+        said = self.names.guarded.said(test)
+        if said is not UNKNOWN and (isinstance(test, (ast.BoolOp, ast.Compare)) or is_certain(said)):
             return False  # of a helper that also asks something else the author knows both answers
         return _may_tell(test, use.scope)
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from torchmigrate.semantics.model import QualifiedName, Value, Via
 from torchmigrate.semantics.values.objects import is_a, library_base
 from torchmigrate.semantics.values.slots import UNKNOWN, join_values, unsure
-
-if TYPE_CHECKING:
-    from torchmigrate.semantics.formulas import Formula
 
 # Methods that run before the others, so that what they put on `self` is there.
 SETUP = ("__init__", "setUp", "setup", "__post_init__", "setup_method", "setUpClass", "setup_class")
@@ -44,8 +40,6 @@ class ClassInfo(Struct, eq=False):
     pending: how many functions that assign `self.NAME` have not been walked to their end.
     library: the first base from a library, also through other classes of the file; "" if there is none.
     certain: no unknown class comes before it, which might override something.
-    refused: what holds in its methods, since `setUp` skips otherwise.
-    constructed: what holds where there is an object of it, since `__init__` or `__new__` raises otherwise.
     calls_base: those of its methods that call what they override.
     above: the classes of the file that it inherits from, in the order in which they are searched. (Were the
         class itself one of them, only the garbage collector could free it, with its part of the tree.)
@@ -59,8 +53,6 @@ class ClassInfo(Struct, eq=False):
     pending: dict[str, int] = field(default_factory=dict)
     library: str = ""
     certain: bool = True
-    refused: list[Formula] = field(default_factory=list)
-    constructed: list[Formula] = field(default_factory=list)
     calls_base: set[str] = field(default_factory=set)
     above: list[ClassInfo] = field(default_factory=list)
     far: bool = False
@@ -100,26 +92,6 @@ class ClassInfo(Struct, eq=False):
             if item.pending.get(name):
                 return UNKNOWN
         return UNKNOWN if self.far else None
-
-    def demanded(self, *, has_object: bool) -> list[Formula]:
-        """What holds in a method, also by what the classes above demand.
-
-        Args:
-            has_object: whether it is called on an object.
-        """
-        found: list[Formula] = []
-        if not any(item.constructed or item.refused for item in (self, *self.above)):  # nearly always
-            return found
-        makes = has_object  # whether what makes an object also runs what the next class makes it with
-        sets_up = True
-        for item in (self, *self.above):
-            if makes:
-                found += item.constructed
-            if sets_up:
-                found += item.refused
-            makes = makes and item.keeps(MAKES_OBJECTS)
-            sets_up = sets_up and item.keeps(SETUP)
-        return found
 
     def keeps(self, methods: Iterable[str]) -> bool:
         """Whether those of some methods that are overridden call what they override."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from torchmigrate.semantics.model import Guards, Scope, Value
+from torchmigrate.semantics.model import Scope, Value
 from torchmigrate.semantics.values.classes import ClassInfo
 from torchmigrate.semantics.values.slots import NOTHING, Env, Slot
-
-if TYPE_CHECKING:
-    from torchmigrate.semantics.formulas import Formula
 
 
 class Frame(Struct, eq=False):
@@ -28,8 +24,6 @@ class Frame(Struct, eq=False):
     )  # all that each name ever held; what nested functions see
     owner: ClassInfo | None = None  # the class whose body or method this is
     self_name: str | None = None  # the name of the first parameter of a method
-    marks: tuple[Formula, ...] = ()  # under which tests the functions run that are defined here
-    marks_outside: tuple[Formula, ...] = ()  # those without what `pytestmark` says here
     stored: frozenset[str] = frozenset()  # attributes of `self` that it sets; `env` holds them as "self.NAME"
     returned: Value = NOTHING  # what the statements of a function that were walked return
     yields: bool = False  # it is a generator
@@ -40,8 +34,6 @@ class Deferred(Struct):
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
     parent: Frame
-    guards: Guards
-    around: Guards  # those of the definition, without what its decorators say
     owner: ClassInfo | None
     conditional: bool
     local: set[str]  # names that the body binds, and `name.attribute` for attributes that it sets

@@ -28,7 +28,7 @@ class Bindings:
         # By position, in the order of the class: there are as many as names in a file.
         binding = Binding(
             len(bindings), name, kind, scope, node, state.statement, state.block, None, None,
-            state.conditional > 0, state.type_checking > 0, state.guards,
+            state.conditional > 0, state.type_checking > 0, state.guarded,
         )  # fmt: skip
         bindings.append(binding)
         held = scope.bindings.get(name)

@@ -1,15 +1,15 @@
-"""Blocks, branches and guards: the statements in the order in which they run."""
+"""Blocks and branches: the statements in the order in which they run."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
 
-from torchmigrate.semantics.formulas import FALSE, TRUE, Formula, TryGuard, both, negate
 from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
+from torchmigrate.semantics.formulas import TryGuard, taken
 from torchmigrate.semantics.guards.flags import where_paths_meet, with_flag
 from torchmigrate.semantics.guards.tests import catches_missing, parse_test
-from torchmigrate.semantics.model import OTHER, Const, Flag, Guards, QualifiedName, Value
+from torchmigrate.semantics.model import OTHER, Const, Flag, QualifiedName, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.slots import UNKNOWN, Changes, Slot, join_slots, weaken
 from torchmigrate.semantics.walk.assignments import Assignments
@@ -24,9 +24,7 @@ from torchmigrate.semantics.walk.statements import Statements
 from torchmigrate.semantics.walk.tests import Tests
 from torchmigrate.source.trees import walk
 
-_MOST_BRANCHES = 32
 _SUPPRESS = QualifiedName("contextlib.suppress")
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Expr)
 
 
 class Blocks:
@@ -91,15 +89,9 @@ class Blocks:
     def visit_block(self, block: list[ast.stmt]) -> bool:
         """Walk statements in order; True when the end of the block is never reached."""
         state = self.state
-        guards, outer_block = state.guards, state.block
+        outer_block = state.block
         ended = False
-        held = guards
         for statement in block:
-            if (
-                state.guards is not held
-            ):  # after a statement that narrows what follows: `if old: return`, `assert new`
-                self.tests.note_test(statement, block[-1], held)
-                held = state.guards
             state.statement, state.block = statement, block
             kind = statement.__class__
             left: bool | None = False
@@ -111,37 +103,35 @@ class Blocks:
                 self.statements.visit_children(statement)
             if left:
                 ended = True
-                if isinstance(statement, _LEAVES):  # what is after it never runs
-                    state.guards = Guards(formula=FALSE, outer=state.guards)
-        state.guards, state.block = guards, outer_block
+                if kind is ast.Expr:
+                    state.left.add(id(statement))
+        if ended:
+            state.left.add(id(block))
+        state.block = outer_block
         return ended
 
     def _branch(
         self,
         block: list[ast.stmt],
-        guards: Guards,
-        test: Formula = UNKNOWN_TEST,
+        test: tuple[ast.expr, bool] | None = None,
         start: Mapping[str, Slot | None] | None = None,
     ) -> tuple[Changes, bool]:
         """Walk a block; what it changes, and whether its end is never reached.
 
-        test: what decides whether the block runs, if nothing else does. start: changes before it, which are
-            part of what is given back.
+        test: what decides whether the block runs, if nothing else does, and what has to come out of it.
+        start: changes before it, which are part of what is given back.
         """
         state = self.state
-        env, outer_guards, statement = state.frame.env, state.guards, state.statement
+        env, statement = state.frame.env, state.statement
         outer_test, state.branch_test = state.branch_test, test
         outer = env.open()
         if start:
             env.apply(start)
-        state.guards = guards
         state.conditional += 1
-        if block and guards is not outer_guards:
-            self.tests.note_test(block[0], block[-1], outer_guards)
         ended = self.visit_block(block)
         state.conditional -= 1
         changes = env.close(outer)
-        state.guards, state.statement = outer_guards, statement
+        state.statement = statement
         state.branch_test = outer_test
         return changes, ended
 
@@ -151,71 +141,52 @@ class Blocks:
         chain = [node]
         while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
             chain.append(chain[-1].orelse[0])
-        outer = state.guards
-        guards = outer
-        rest = outer
         env = state.frame.env
         self.expressions.eval(node.test)
         before = env.open()  # what the tests say, as far as they came out negative
         ends: list[Changes] = []
-        taken: list[Formula] = []  # under which test each of them is reached
-        otherwise: Formula = TRUE
+        taken: list[int] = []  # after which branch each of them is reached
         all_ended = True
         for number, branch in enumerate(chain):
-            state.guards = guards
             if branch is not node:
                 state.statement = branch
                 self.expressions.eval(branch.test)
-            test = parse_test(branch.test, self.lookups.peek)
             state.asked.append(branch.test)
-            if test is not UNKNOWN_TEST:
-                self.tests.note(branch.test, test)
             checking = self._is_type_checking(branch.test)
             state.type_checking += checking
             positive, negative = self.tests.narrowed(branch.test)
-            alone = test if len(chain) == 1 else UNKNOWN_TEST
-            opposite = negate(test)
-            after, ended = self._branch(branch.body, Guards(formula=test, outer=guards), alone, positive)
+            alone = (branch.test, True) if len(chain) == 1 else None
+            after, ended = self._branch(branch.body, alone, positive)
             state.type_checking -= checking
             if not ended:
                 ends.append({**env.changed(), **after})
-                taken.append(both(otherwise, test))
+                taken.append(number)
                 all_ended = False
-            elif test is not UNKNOWN_TEST:  # functions with a thousand early returns have a short chain
-                rest = Guards(formula=opposite, outer=rest)
-                self._refuse(branch.body[-1], negate(both(otherwise, test)))
             self.tests.narrow(negative)
-            guards = Guards(formula=opposite, outer=guards)
-            # In long chains the condition of "no branch" is unknown: it has as many parts as there are
-            # branches.
-            otherwise = both(otherwise, opposite) if number < _MOST_BRANCHES else UNKNOWN_TEST
         last = chain[-1]
-        after, ended = self._branch(last.orelse, guards, negate(alone)) if last.orelse else ({}, False)
+        alone = (last.test, False) if len(chain) == 1 else None
+        after, ended = self._branch(last.orelse, alone) if last.orelse else ({}, False)
         state.statement = node
         if not ended:
             ends.append({**env.changed(), **after})
-            taken.append(otherwise)
+            taken.append(len(chain))
             all_ended = False
-        elif last.orelse and otherwise is not UNKNOWN_TEST:
-            self._refuse(last.orelse[-1], negate(otherwise))
         env.close(before)
-        flags = self._flags(ends, taken)
+        flags = self._flags(ends, chain, taken) if any(map(_may_set_flags, ends)) else {}
         env.meet(ends)
         self._set_flags(flags)
-        # After `if old: return ...`, the rest of the block runs under the negated test.
-        state.guards = rest if not all_ended else outer
-        if last.orelse and ended and len(ends) == 1 and len(chain) == 1:
-            test = parse_test(node.test, self.lookups.peek)
-            state.guards = Guards(formula=test, outer=outer)
         return all_ended
 
-    def _flags(self, ends: list[Changes], taken: list[Formula]) -> dict[str, Value]:
-        """What flags say that an `if` sets, by the tests under which each end is reached."""
+    def _flags(self, ends: list[Changes], chain: list[ast.If], numbers: list[int]) -> dict[str, Value]:
+        """What flags say that an `if` sets, by the branches after which each end is reached."""
         env = self.state.frame.env
         found: dict[str, Value] = {}
         asked: set[str] = set()
+        tests = [parse_test(branch.test, self.lookups.peek) for branch in chain]
+        under = list(taken(tests))
+        reached = [under[number] for number in numbers]
         # Under other tests, a constant says nothing.
-        telling = (Flag,) if all(test is UNKNOWN_TEST for test in taken) else (Flag, Const)
+        telling = (Flag,) if all(test is UNKNOWN_TEST for test in reached) else (Flag, Const)
         for changes in ends:
             for name, slot in changes.items():
                 if slot is None or not slot[0] or slot[0][0].__class__ not in telling or name in asked:
@@ -223,7 +194,7 @@ class Blocks:
                 asked.add(name)
                 slots = [end.get(name, env.get(name)) for end in ends]
                 held = [each[0] for each in slots if each is not None]
-                flag = where_paths_meet(zip(taken, held, strict=True)) if len(held) == len(ends) else None
+                flag = where_paths_meet(zip(reached, held, strict=True)) if len(held) == len(ends) else None
                 if flag is not None and isinstance(flag[0], Flag) and flag[0].formula is not UNKNOWN_TEST:
                     found[name] = flag
         return found
@@ -244,17 +215,6 @@ class Blocks:
                 attributes = frame.owner.attributes
                 attribute = name.removeprefix(prefix)
                 attributes[attribute] = with_flag(attributes.get(attribute, flag), flag)
-
-    def _refuse(self, last: ast.stmt, otherwise: Formula) -> None:
-        """Remember what holds if a block is not run that ends in an error, or in the end of the program."""
-        if otherwise is UNKNOWN_TEST:
-            return
-        if isinstance(last, ast.Raise) or (
-            isinstance(last, ast.Expr)
-            and isinstance(last.value, ast.Call)
-            and self.statements.ends(last.value)
-        ):
-            self.tests.demand(otherwise)
 
     def _is_type_checking(self, test: ast.expr) -> bool:
         name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
@@ -279,10 +239,10 @@ class Blocks:
         state.conditional += 1
         self.assignments.assign(node.target, types.elements(value), OTHER)
         state.conditional -= 1
-        env.apply(self._branch(node.body, state.guards)[0])
+        env.apply(self._branch(node.body)[0])
         env.meet([{}, env.close(before)])
         if node.orelse:
-            env.apply(self._branch(node.orelse, state.guards)[0])
+            env.apply(self._branch(node.orelse)[0])
 
     def _while(self, node: ast.While) -> None:
         state = self.state
@@ -290,12 +250,11 @@ class Blocks:
         before = env.open()
         self._loop_start(node.body)
         self.expressions.eval(node.test)
-        test = parse_test(node.test, self.lookups.peek)
         state.asked.append(node.test)
-        env.apply(self._branch(node.body, Guards(formula=test, outer=state.guards))[0])
+        env.apply(self._branch(node.body)[0])
         env.meet([{}, env.close(before)])
         if node.orelse:
-            env.apply(self._branch(node.orelse, state.guards)[0])
+            env.apply(self._branch(node.orelse)[0])
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
         state = self.state
@@ -311,31 +270,29 @@ class Blocks:
             return self.visit_block(node.body)
         # A `try` with a handler that passes.
         kinds = ast.Tuple(suppressed, ast.Load())
-        handler = ast.ExceptHandler(kinds, None, [ast.Pass()])
+        line, column = node.end_lineno or 0, node.end_col_offset or 0
+        passes = ast.Pass(lineno=line, col_offset=column, end_lineno=line, end_col_offset=column)
+        handler = ast.ExceptHandler(kinds, None, [passes])
         guard = TryGuard(ast.Try(node.body, [handler], [], []))
-        outer = state.guards
         if not catches_missing(guard.node):
             self.visit_block(node.body)
             return False
-        after, ended = self._branch(node.body, Guards(attempt=guard, part="body", outer=outer))
+        state.attempts[id(node.body)] = guard
+        after, ended = self._branch(node.body)
         state.frame.env.meet([{}, after])
         if ended:
-            state.guards = Guards(attempt=guard, part="handler", outer=outer)
+            guard.rest = state.block[-1]
         return False
 
     def _try(self, node: ast.Try) -> bool:
         state = self.state
-        outer = state.guards
         written = self._with_known_errors(node)
         guard = TryGuard(written) if catches_missing(written) else None
-
-        def under(part: str) -> Guards:
-            return Guards(attempt=guard, part=part, outer=outer) if guard is not None else outer
-
         env = state.frame.env
         if guard is not None:
+            state.attempts[id(node.body)] = guard
             state.tries.append((guard, "body"))
-        after_body, body_ended = self._branch(node.body, under("body"))
+        after_body, body_ended = self._branch(node.body)
         if guard is not None:
             state.tries.pop()
         raised: Changes = {}  # where an exception may have come anywhere in the body
@@ -353,7 +310,7 @@ class Blocks:
                 self.bindings.bind(handler.name, UNKNOWN, OTHER, handler)
             if guard is not None:
                 state.tries.append((guard, "handler"))
-            after, ended = self._branch(handler.body, under("handler"))
+            after, ended = self._branch(handler.body)
             if guard is not None:
                 state.tries.pop()
             env.apply(after)
@@ -365,7 +322,7 @@ class Blocks:
         if node.orelse:
             if guard is not None:
                 state.tries.append((guard, "body"))
-            after_body, ended = self._branch(node.orelse, under("else"), start=after_body)
+            after_body, ended = self._branch(node.orelse, start=after_body)
             if guard is not None:
                 state.tries.pop()
             ended = ended or body_ended
@@ -373,13 +330,13 @@ class Blocks:
             ends.insert(0, after_body)
         env.meet(ends)
         if node.finalbody:
-            after, final_ended = self._branch(node.finalbody, outer, start=None if ends else raised)
+            after, final_ended = self._branch(node.finalbody, start=None if ends else raised)
             env.apply(after)
             if final_ended:
                 return True
         if ended and not handlers_ended and guard is not None:
             # `try: return new(); except ImportError: pass`: what follows belongs to the handler.
-            state.guards = Guards(attempt=guard, part="handler", outer=outer)
+            guard.rest = state.block[-1]
         return ended and handlers_ended
 
     def _with_known_errors(self, node: ast.Try) -> ast.Try:
@@ -418,7 +375,7 @@ class Blocks:
                 self.bindings.bind(name, UNKNOWN, OTHER, case.pattern)
             if case.guard is not None:
                 self.expressions.eval(case.guard)
-            after, ended = self._branch(case.body, state.guards)
+            after, ended = self._branch(case.body)
             env.apply(after)
             after = env.close(before)
             if not ended:
@@ -432,6 +389,18 @@ class Blocks:
                 self.expressions.eval(child.value)
             elif isinstance(child, ast.MatchClass):
                 self.expressions.eval(child.cls)
+
+
+def _may_set_flags(changes: Changes) -> bool:
+    """Whether a branch sets a name to a flag, or to a constant that says as much as one."""
+    for slot in changes.values():
+        if slot is not None and slot[0]:
+            first = slot[0][0]
+            if first.__class__ is Flag or (
+                first.__class__ is Const and (first.value is None or first.value.__class__ is bool)
+            ):
+                return True
+    return False
 
 
 _COMPOUND: dict[type, Callable[..., bool | None]] = {

@@ -71,6 +71,10 @@ class Chains:
             value, bindings = frame.env.get(name) or self.lookups.lookup(name)
             if attrs and name == frame.self_name and attrs[-1] in frame.stored:
                 value, bindings = frame.env[f"{name}.{attrs.pop()}"]
+                if not attrs:
+                    state.bases[id(node)] = value
+            elif value is not UNKNOWN:
+                state.bases[id(base)] = value
         else:
             value = state.eval(base)
         if value is UNKNOWN and not (attrs and attrs[0] in distinctive.NAMED):  # most are
@@ -111,7 +115,7 @@ class Chains:
                     return (QualifiedName(f"items.{attrs[0]}", True, VIA_METHOD, item),)
                 if attrs:
                     return UNKNOWN
-                self.uses.mention(value)
+                self.uses.mention(node, value)
                 return value
         if not value:
             return NOTHING
@@ -121,7 +125,7 @@ class Chains:
             return value
         attrs.reverse()
         value = self.members.follow(node, value, attrs, role, call, decorates, bindings)
-        self.uses.mention(value)
+        self.uses.mention(node, value)
         return value
 
     def _of_unknown(

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
-from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.formulas import Formula
-from torchmigrate.semantics.guards.tests import mark_of
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import (
     ANNOTATION,
@@ -17,7 +13,6 @@ from torchmigrate.semantics.model import (
     BindingKind,
     Const,
     Flag,
-    Guards,
     Instance,
     Items,
     Local,
@@ -39,10 +34,8 @@ from torchmigrate.semantics.walk.chains import Chains
 from torchmigrate.semantics.walk.expressions import Expressions, all_arguments, with_defaults
 from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
-from torchmigrate.semantics.walk.tests import Tests
 
 _NONE: Value = (Const(None),)
-_OF_CLASS = frozenset(["staticmethod", "classmethod"])
 # Static methods of an autograd function whose first parameter is the context.
 _OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
 
@@ -58,7 +51,6 @@ class Definitions:
         "expressions",
         "lookups",
         "state",
-        "tests",
     )
 
     def __init__(
@@ -67,7 +59,6 @@ class Definitions:
         lookups: Lookups,
         bindings: Bindings,
         annotations: Annotations,
-        tests: Tests,
         chains: Chains,
         expressions: Expressions,
         assignments: Assignments,
@@ -76,20 +67,15 @@ class Definitions:
         self.lookups = lookups
         self.bindings = bindings
         self.annotations = annotations
-        self.tests = tests
         self.chains = chains
         self.expressions = expressions
         self.assignments = assignments
 
-    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[Formula, ...]:
-        """Walk decorators; the tests under which what they mark runs, those around it included."""
+    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        """Walk decorators."""
         state = self.state
-        marks = state.frame.marks
         state.asked += node.decorator_list
         for mark in node.decorator_list:
-            test = mark_of(mark, self.lookups.peek)
-            if test is not UNKNOWN_TEST:
-                marks = (*marks, test)
             if isinstance(mark, (ast.Name, ast.Attribute)):
                 self.chains.chain(mark, Role.DECORATOR, None, node)
             elif isinstance(mark, ast.Call):
@@ -100,11 +86,10 @@ class Definitions:
                         use.decorates = node
             else:
                 self.expressions.eval(mark)
-        return marks
 
     def visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         state = self.state
-        marks = self._decorators(node)
+        self._decorators(node)
         arguments = node.args
         tests: dict[str, Value] = {}
         for argument, default in with_defaults(arguments):
@@ -119,8 +104,7 @@ class Definitions:
         local.update(parameter.name for parameter in getattr(node, "type_params", ()))
         if state.has_walrus:
             local |= walrus_names(node)
-        guards = under(marks, state.guards)
-        inner = Deferred(node, frame, guards, state.guards, owner, state.conditional > 0, local, tests)
+        inner = Deferred(node, frame, owner, state.conditional > 0, local, tests)
         state.waiting[node] = inner
         self.bindings.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
@@ -156,13 +140,6 @@ class Definitions:
         frame = Frame(scope, Env(), parent, frozenset(item.local), live=False)
         frame.owner, frame.self_name = self._self_of(item)
         state.statement, state.block = node, node.body
-        state.guards = item.guards
-        if state.demanded:
-            state.guards = under(state.demanded, state.guards)
-        if item.owner is not None:
-            has_object = not node.decorator_list or _OF_CLASS.isdisjoint(_marks(node))
-            state.guards = under(item.owner.demanded(has_object=has_object), state.guards)
-        self.tests.note_test(node.body[0], node.body[-1], item.around)
         state.conditional = 0
         state.frame = parent
         arguments = all_arguments(node.args)
@@ -229,7 +206,7 @@ class Definitions:
 
     def visit_class(self, node: ast.ClassDef) -> None:
         state = self.state
-        marks = self._decorators(node)
+        self._decorators(node)
         self._type_parameters(node)
         parents: list[ClassInfo | str | None] = []
         for base in node.bases:
@@ -248,9 +225,7 @@ class Definitions:
         outer = state.frame
         scope = Scope("class", node, outer.scope)
         state.scopes.append(scope)
-        state.frame = Frame(
-            scope, Env(), outer, frozenset(), live=True, owner=info, marks=marks, marks_outside=marks
-        )
+        state.frame = Frame(scope, Env(), outer, frozenset(), live=True, owner=info)
         state.visit_block(node.body)
         for name, slot in state.frame.every.items():
             info.attributes.setdefault(name, as_attribute(slot[0]))
@@ -281,13 +256,6 @@ class Definitions:
         before, state.role = state.role, ANNOTATION
         self.expressions.eval(node.value)  # type: ignore[attr-defined]
         state.role = before
-
-
-def under(tests: Iterable[Formula], guards: Guards) -> Guards:
-    """The guards of a place that is under some tests more."""
-    for test in tests:
-        guards = Guards(formula=test, outer=guards)
-    return guards
 
 
 def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

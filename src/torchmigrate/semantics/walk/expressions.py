@@ -7,9 +7,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.formulas import negate
-from torchmigrate.semantics.guards.tests import parse_test
 from torchmigrate.semantics.model import (
     ANNOTATION,
     CALL,
@@ -18,7 +15,6 @@ from torchmigrate.semantics.model import (
     PARAMETER,
     REFERENCE,
     Const,
-    Guards,
     Instance,
     Items,
     Operation,
@@ -255,7 +251,7 @@ class Expressions:
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> None:
         state = self.state
-        state.operations.append(Operation(node, state.frame.scope, state.guards, state.fstring))
+        state.operations.append(Operation(node, state.frame.scope, state.fstring))
 
     def _bin_op(self, node: ast.BinOp) -> Value:
         # Long sums lean to the left: walked in a loop, so that they cannot exhaust the stack.
@@ -300,7 +296,6 @@ class Expressions:
     def _bool_op(self, node: ast.BoolOp) -> Value:
         # Later operands run only when the earlier ones did not decide: `hasattr(torch, "x") and torch.x()`.
         state = self.state
-        outer = state.guards
         both = isinstance(node.op, ast.And)
         value: Value = NOTHING
         kept: Narrowed = {}
@@ -309,39 +304,26 @@ class Expressions:
         followed = state.nested <= _MOST_NESTED
         for operand in node.values:
             value = join_values(value, self.eval(operand))
-            if not followed:
-                continue
-            test = parse_test(operand, self.lookups.peek)
-            if test is not UNKNOWN_TEST:  # some conditions have thousands of operands
-                state.guards = Guards(formula=test if both else negate(test), outer=state.guards)
-            if operand.__class__ is not ast.Name:
+            if followed and operand.__class__ is not ast.Name:
                 for name, slot in self.tests.narrow(self.tests.narrowed(operand)[0 if both else 1]).items():
                     kept.setdefault(name, slot)
         state.nested -= 1
         state.uncertain -= 1
-        state.guards = outer
         state.frame.env.apply(kept)
         return value
 
     def _if_exp(self, node: ast.IfExp) -> Value:
         state = self.state
         self.eval(node.test)
-        test = parse_test(node.test, self.lookups.peek)
         state.asked.append(node.test)
-        if test is not UNKNOWN_TEST:
-            self.tests.note(node.test, test)
         positive, negative = self.tests.narrowed(node.test)
-        outer = state.guards
         state.uncertain += 1
-        state.guards = Guards(formula=test, outer=outer)
         kept = self.tests.narrow(positive)
         first = self.eval(node.body)
         state.frame.env.apply(kept)
-        state.guards = Guards(formula=negate(test), outer=outer)
         kept = self.tests.narrow(negative)
         second = self.eval(node.orelse)
         state.frame.env.apply(kept)
-        state.guards = outer
         state.uncertain -= 1
         return join_values(first, second)
 

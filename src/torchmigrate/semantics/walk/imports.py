@@ -64,7 +64,6 @@ class Imports:
         if alias.asname is not None and alias.asname == alias.name:
             binding.exported = True
         if root not in state.roots:
-            self.uses.note_try((target,))
             self._look_alike(target)
         else:
             if root == "torch":

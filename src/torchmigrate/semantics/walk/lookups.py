@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.guards.flags import only_flags
-from torchmigrate.semantics.model import (
-    OPAQUE,
-    Candidate,
-    Const,
-    Flag,
-    Foreign,
-    Instance,
-    Local,
-    Mark,
-    QualifiedName,
-    Value,
-    VersionOf,
-    Via,
-)
+from torchmigrate.semantics.guards.peeking import Peeking
+from torchmigrate.semantics.model import QualifiedName, Value, Via
 from torchmigrate.semantics.values.frames import Frame
-from torchmigrate.semantics.values.slots import UNBOUND_SLOT, UNKNOWN, UNKNOWN_SLOT, Slot
+from torchmigrate.semantics.values.slots import UNBOUND_SLOT, UNKNOWN_SLOT, Slot
 from torchmigrate.semantics.walk.state import State
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.values.classes import ClassInfo
 
 _BUILTINS = frozenset(dir(builtins))
 
 
-class Lookups:
+class Lookups(Peeking):
     """Looks names up."""
 
     __slots__ = ("state",)
@@ -68,65 +60,16 @@ class Lookups:
             return UNKNOWN_SLOT
         return tuple(QualifiedName(f"{module}.{name}", False, Via.STAR) for module, _ in state.stars), ()
 
-    def peek(self, node: ast.expr) -> Value:
-        """The value of a simple expression, without recording a use: what guards ask for."""
-        kind = node.__class__
-        if kind is ast.Name:
-            value = self.lookup(node.id)[0]  # type: ignore[attr-defined]
-            return value if len(value) < 2 else only_flags(value)
-        if kind is ast.Attribute:
-            out: list[Candidate] = []
-            held = self._own_attribute(node)  # type: ignore[arg-type]
-            if held is not None:
-                return held
-            around = self.peek(node.value)  # type: ignore[attr-defined]
-            if around is UNKNOWN:  # most are
-                return UNKNOWN
-            for item in around:
-                if isinstance(item, QualifiedName):
-                    out.append(QualifiedName(f"{item.name}.{node.attr}", item.sure, item.via))  # type: ignore[attr-defined]
-                elif isinstance(item, Instance):
-                    out.extend(self._peek_member(item, node.attr))  # type: ignore[attr-defined]
-                elif isinstance(item, Local):
-                    info = self.state.classes.get(item.node)
-                    out.extend(_about_versions(info.find(node.attr) or UNKNOWN) if info else UNKNOWN)  # type: ignore[attr-defined]
-                elif isinstance(item, Foreign):
-                    out.extend(_about_versions(item.evaluate(ast.Name(node.attr, ast.Load()))))  # type: ignore[attr-defined]
-                elif item is OPAQUE:
-                    out.append(OPAQUE)
-            return (tuple(out) if len(out) < 2 else only_flags(tuple(out))) or UNKNOWN
-        if kind is ast.Constant:
-            return (Const(node.value),)  # type: ignore[attr-defined]
-        if kind is ast.Tuple or kind is ast.List:
-            parts: list[object] = []
-            for element in node.elts:  # type: ignore[attr-defined]
-                value = self.peek(element)
-                if len(value) != 1 or not isinstance(value[0], Const):
-                    return UNKNOWN
-                parts.append(value[0].value)
-            return (Const(tuple(parts)),)
-        return UNKNOWN
+    @property
+    def classes(self) -> Mapping[ast.AST, ClassInfo]:
+        return self.state.classes
 
-    def _peek_member(self, item: Instance, attr: str) -> Value:
-        """What an attribute of an object of this file's classes says about versions: a flag or a method."""
-        info = self.state.classes.get(item.local.node) if item.local is not None else None
-        if info is None or info.pending.get(attr):
-            return UNKNOWN
-        return _about_versions(info.find(attr) or UNKNOWN)
+    def name(self, node: ast.Name) -> Value:
+        return self.lookup(node.id)[0]
 
-    def _own_attribute(self, node: ast.Attribute) -> Value | None:
-        """What an attribute of `self` says that this method sets, at this place."""
-        state = self.state
-        frame = state.frame
+    def own(self, node: ast.Attribute) -> Value | None:
+        frame = self.state.frame
         if node.attr not in frame.stored:
             return None
         name = node.value.id if isinstance(node.value, ast.Name) else ""
-        if name != frame.self_name:
-            return None
-        return only_flags(_about_versions(state.frame.env[f"{name}.{node.attr}"][0]))
-
-
-def _about_versions(held: Value) -> Value:
-    """The value of an attribute as far as guards are concerned."""
-    known = (Flag, VersionOf, Const, Local, Foreign, Mark)
-    return held if all(isinstance(item, known) for item in held) else UNKNOWN
+        return frame.env[f"{name}.{node.attr}"][0] if name == frame.self_name else None

@@ -8,11 +8,10 @@ outer names ever hold, since it is unknown when they are called.
 from __future__ import annotations
 
 import ast
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from torchmigrate.semantics.guards.maker import read_attempt, used
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Scope, SemanticModel, Value
 from torchmigrate.semantics.values.frames import Frame
@@ -37,8 +36,6 @@ from torchmigrate.semantics.walk.uses import Uses
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.evidence import SeenPlaces
-
-_MOST_SEARCHES = 20
 
 
 def resolve(
@@ -85,6 +82,7 @@ def module_values(
     lookups = _put_together(state)
     try:
         _walk_module(tree, state)
+        _note_flagged(state)
     finally:
         del state.eval, state.visit_block, state.visit_body
     return lookups.peek
@@ -107,7 +105,7 @@ def _put_together(state: State, seen: SeenPlaces | None = None) -> Lookups:
     expressions = Expressions(state, uses, lookups, bindings, tests, chains, calls)
     assignments = Assignments(state, lookups, bindings, expressions)
     imports = Imports(state, uses, bindings)
-    definitions = Definitions(state, lookups, bindings, annotations, tests, chains, expressions, assignments)
+    definitions = Definitions(state, lookups, bindings, annotations, chains, expressions, assignments)
     statements = Statements(state, lookups, bindings, annotations, tests, expressions, assignments)
     blocks = Blocks(
         state, lookups, bindings, tests, expressions, assignments, imports, definitions, statements
@@ -129,18 +127,19 @@ def _walk_module(tree: ast.Module, state: State) -> Scope:
 
 def _walk(tree: ast.Module, state: State) -> SemanticModel:
     module = _walk_module(tree, state)
+    outermost = state.frame
     _soften_globals(state)
     state.module_done = True
     while state.queue:
         item = state.queue.popleft()
         if item.node in state.waiting:
             state.visit_body(item)
-    _private_mentions(state)
     for name in state.exports:
         for binding in module.bindings.get(name, ()):
             binding.exported = True
     state.uses.sort(key=lambda use: (use.start, use.end))
-    return SemanticModel(
+    _note_flagged(state)
+    names = SemanticModel(
         tree,
         module,
         state.uses,
@@ -150,12 +149,26 @@ def _walk(tree: ast.Module, state: State) -> SemanticModel:
         frozenset(state.exports),
         state.values,
         state.operations,
-        state.tested,
-        state.tests,
+        state.guarded,
+        state.bases,
+        {name: slot[0] for name, slot in outermost.every.items()},
+        state.classes,
+        state.left,
+        state.attempts,
         state.asked,
         state.seen,
         state.called,
     )
+    state.guarded.begin(names, state.source.text, state.mentions)
+    return names
+
+
+def _note_flagged(state: State) -> None:
+    """Note what those `try` statements use whose outcome a flag tells; other files may ask for it."""
+    if state.flagged:
+        places = used(state.uses, state.imports)
+        for attempt in dict.fromkeys(state.flagged):
+            read_attempt(attempt, places)
 
 
 def _soften_globals(state: State) -> None:
@@ -168,35 +181,3 @@ def _soften_globals(state: State) -> None:
             slot = every.get(name)
             if slot is not None and has_objects(slot[0]):
                 every[name] = (unsure(slot[0]), slot[1])
-
-
-def _private_mentions(state: State) -> None:
-    """Give the scopes of private functions their readers, if no reader can have been overlooked."""
-    private: list[tuple[str, Scope]] = []
-    for scope in state.scopes:
-        node, read = scope.node, state.mentions.get(scope.node, [])
-        if not read or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        if not node.name.startswith("_") or node.name.endswith("__"):
-            continue
-        if any(guards.is_nothing() for guards in read):
-            continue
-        if all(ast.unparse(mark) in ("staticmethod", "classmethod") for mark in node.decorator_list):
-            private.append((node.name, scope))
-    text = state.source.text
-    # A search for each of many names would take time that grows with both.
-    words = Counter(re.findall(r"\w+", text)) if len(private) > _MOST_SEARCHES else None
-    for name, scope in private:
-        read = state.mentions[scope.node]
-        if (words[name] if words else _occurrences(text, name)) == len(read) + 1:
-            scope.mentions = read
-
-
-def _occurrences(text: str, name: str) -> int:
-    """How often a name stands in a text as a word of its own."""
-    found, start = 0, text.find(name)
-    while start >= 0:
-        end = start + len(name)
-        found += not re.search(r"\w", text[max(start - 1, 0) : start] + text[end : end + 1])
-        start = text.find(name, end)
-    return found

@@ -8,21 +8,20 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
 from torchmigrate.semantics.formulas import TryGuard
-from torchmigrate.semantics.model import REFERENCE, Binding, Guards, Operation, Scope, Use, Value
+from torchmigrate.semantics.guards.maker import GuardMaker
+from torchmigrate.semantics.model import REFERENCE, Binding, Operation, Scope, Use, Value
 from torchmigrate.semantics.values.frames import Deferred, Frame
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
-    from torchmigrate.semantics.formulas import Formula
     from torchmigrate.semantics.values.classes import ClassInfo
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
 
 # What says where the walk is.
 _PLACE = (
-    "frame", "block", "statement", "guards", "role", "conditional", "type_checking", "tries", "branch_test",
+    "frame", "block", "statement", "role", "conditional", "type_checking", "tries", "branch_test",
     "string_base", "fstring", "nested", "uncertain",
 )  # fmt: skip
 
@@ -49,23 +48,26 @@ class State:
 
     __slots__ = (
         "asked",
+        "attempts",
+        "bases",
         "bindings",
         "block",
         "branch_test",
         "called",
         "classes",
         "conditional",
-        "demanded",
         "eval",
         "exports",
+        "flagged",
         "frame",
         "fstring",
         "given",
-        "guards",
+        "guarded",
         "has_walrus",
         "imports",
         "imports_torch",
         "lazy",
+        "left",
         "lookalikes",
         "mentions",
         "module_done",
@@ -84,8 +86,6 @@ class State:
         "stars",
         "statement",
         "string_base",
-        "tested",
-        "tests",
         "tries",
         "type_checking",
         "uncertain",
@@ -116,9 +116,11 @@ class State:
         self.exports: set[str] = set()
         self.called: set[str] = set()  # last names of what is called
         self.asked: list[ast.expr] = []  # tests, decorators, and what is assigned and may be one of them
-        self.tests: dict[int, Formula] = {}  # of `if`s, by the id of their expressions
-        self.tested: list[tuple[ast.stmt, ast.stmt, Formula]] = []
-        self.demanded: list[Formula] = []  # without which the module cannot be imported
+        self.bases: dict[int, Value] = {}  # see `SemanticModel`, as those that follow
+        self.left: set[int] = set()
+        self.attempts: dict[int, TryGuard] = {}
+        self.flagged: list[TryGuard] = []  # those of them that decide what a flag says
+        self.guarded = GuardMaker()
         self.seen: dict[int, tuple[Seen, ...]] = {}  # of expressions, where the file was recorded
         self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
         self.unknown_star = False
@@ -130,7 +132,7 @@ class State:
         self.classes: dict[ast.AST, ClassInfo] = {}
         self.returned: dict[ast.AST, Value] = {}  # of functions that were walked: what their bodies return
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as it was computed
-        self.mentions: dict[ast.AST, list[Guards]] = {}  # of the file's functions: where they are read
+        self.mentions: dict[ast.AST, list[ast.AST]] = {}  # of the file's functions: where they are read
         self.queue: deque[Deferred] = deque()  # functions whose bodies are to be walked
         self.waiting: dict[ast.AST, Deferred] = {}  # those that have not been
         self.setups = 0  # those of them that put on `self` what other methods find there
@@ -139,12 +141,12 @@ class State:
         self.frame: Frame
         self.block: list[ast.stmt] = []
         self.statement: ast.stmt = ast.Pass()
-        self.guards = Guards()
         self.role = REFERENCE  # what a name is used for by default
         self.conditional = 0  # depth of if, try and loops around the statement
         self.type_checking = 0
         self.tries: list[tuple[TryGuard, str]] = []
-        self.branch_test: Formula = UNKNOWN_TEST  # of the `if` that alone decides whether this block runs
+        # The test of the `if` that alone decides whether this block runs, and what has to come out of it.
+        self.branch_test: tuple[ast.expr, bool] | None = None
         self.string_base: int | None = None  # offset of a string annotation that is being read
         self.fstring: ast.JoinedStr | None = None
         self.uncertain = 0  # depth of expressions around this place that need not run
@@ -153,7 +155,7 @@ class State:
     def leave(self) -> tuple[object, ...]:
         """Leave this place for the body of another function; what `resume` needs to come back."""
         place = tuple(getattr(self, name) for name in _PLACE)
-        self.role, self.type_checking, self.tries, self.branch_test = REFERENCE, 0, [], UNKNOWN_TEST
+        self.role, self.type_checking, self.tries, self.branch_test = REFERENCE, 0, [], None
         self.string_base, self.fstring, self.nested, self.uncertain = None, None, 0, 0
         return place
 

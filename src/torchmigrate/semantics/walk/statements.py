@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.semantics.formulas import UNKNOWN as UNKNOWN_TEST
-from torchmigrate.semantics.formulas import Formula, TryWorked, negate
+from torchmigrate.semantics.formulas import TryWorked, negate
 from torchmigrate.semantics.guards.functions import may_check
-from torchmigrate.semantics.guards.helpers import demanded
-from torchmigrate.semantics.guards.tests import demanded_by, mark_of, may_mark, parse_test
+from torchmigrate.semantics.guards.tests import may_mark, parse_test
 from torchmigrate.semantics.model import (
     ASSIGNMENT,
     VIA_IMPORT,
     BindingKind,
     Const,
     Flag,
-    Guards,
     Instance,
     QualifiedName,
     Use,
@@ -119,17 +117,10 @@ class Statements:
         if isinstance(owner, ast.Name) and owner.id == "__all__" and value.args:
             self._export(value.args[0])
         name = last_name(value.func)
-        if name == "importorskip":
-            self._hold(demanded(value, self.lookups.peek))
-        elif name in _MAKES_OR_SETS_UP:
+        if name in _MAKES_OR_SETS_UP:
             self._note_base(value.func)
-        else:
-            if may_check(name):
-                self.state.asked.append(value)
-            test = demanded_by(value, self.lookups.peek)
-            if test is not UNKNOWN_TEST:
-                self._hold(test)
-                self.tests.demand(test)
+        elif name != "importorskip" and may_check(name):
+            self.state.asked.append(value)
         return name in _MAY_END and self.ends(value)
 
     def _note_base(self, func: ast.expr) -> None:
@@ -140,12 +131,6 @@ class Statements:
             return
         if node.name == func.attr and self.state.block is node.body:
             owner.calls_base.add(node.name)
-
-    def _hold(self, test: Formula) -> None:
-        """What a call demands holds in what follows: `pytest.importorskip("torch", minversion="2.0")`."""
-        state = self.state
-        if test is not UNKNOWN_TEST:
-            state.guards = Guards(formula=test, outer=state.guards)
 
     def ends(self, call: ast.Call) -> bool:
         """Whether nothing runs after a call: `sys.exit()`, `self.skipTest(...)`, `pytest.skip(...)`."""
@@ -166,8 +151,6 @@ class Statements:
         value = self._taken(node.value)
         kind = node.value.__class__
         called = last_name(node.value.func) if isinstance(node.value, ast.Call) else ""
-        if called == "importorskip" and isinstance(node.value, ast.Call):
-            self._hold(demanded(node.value, self.lookups.peek))
         if kind in _MAY_BE_TESTS or (called and may_mark(called)):
             self.state.asked.append(node.value)
         if kind in _MAY_BE_SPECIAL:
@@ -181,8 +164,6 @@ class Statements:
             value = self._flag(node.value.value) or value
         for target in node.targets:
             self.assignments.assign(target, value, ASSIGNMENT, node.value)
-            if isinstance(target, ast.Name) and target.id == "pytestmark":
-                self._mark_all(node.value)
             if isinstance(target, ast.Name) and target.id == "__all__":
                 self._export(node.value)
 
@@ -206,25 +187,19 @@ class Statements:
             for item in value
         )
 
-    def _mark_all(self, node: ast.expr) -> None:
-        """`pytestmark = ...`: the marks of every test of a module or class."""
-        state = self.state
-        items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
-        tests = [mark_of(item, self.lookups.peek) for item in items]
-        state.frame.marks = (
-            *state.frame.marks_outside,
-            *(test for test in tests if test is not UNKNOWN_TEST),
-        )
-
     def _flag(self, value: bool) -> Value | None:
         """`HAS_X = True` in a branch or a try body, `False` in the other or the handler: a flag for which of
         them ran."""
         state = self.state
-        if state.branch_test is not UNKNOWN_TEST:
-            return (Flag(state.branch_test if value else negate(state.branch_test)),)
+        if state.branch_test is not None:
+            asked, wanted = state.branch_test
+            test = parse_test(asked, self.lookups.peek)
+            if test is not UNKNOWN_TEST:
+                return (Flag(test if value is wanted else negate(test)),)
         if not state.tries:
             return None
         guard, part = state.tries[-1]
+        state.flagged.append(guard)
         worked: Flag = Flag(TryWorked(guard))
         if (part == "body") == value:
             return (worked,)
@@ -284,12 +259,7 @@ class Statements:
         if node.msg is not None:
             self.expressions.eval(node.msg)
         self.tests.narrow(self.tests.narrowed(node.test)[0])
-        test = parse_test(node.test, self.lookups.peek)
         state.asked.append(node.test)
-        if test is not UNKNOWN_TEST:
-            self.tests.note(node.test, test)
-            state.guards = Guards(formula=test, outer=state.guards)
-            self.tests.demand(test)
 
     def visit_return(self, node: ast.Return) -> bool:
         value = _NONE if node.value is None else self.expressions.eval(node.value)

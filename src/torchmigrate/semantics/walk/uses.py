@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.model import REFERENCE, VIA_METHOD, Binding, Guards, Local, Role, Use, Value, Via
+from torchmigrate.semantics.model import REFERENCE, VIA_METHOD, Binding, Local, Role, Use, Value, Via
 from torchmigrate.semantics.walk.state import FSTRINGS_HAVE_PLACES, State
 
 
@@ -41,36 +41,14 @@ class Uses:
         state.uses.append(
             Use(
                 node, names, sure, role, state.offset(place), state.end_offset(place), state.statement,
-                state.block, state.frame.scope, state.guards, call, decorates, binding, origins, rest,
+                state.block, state.frame.scope, state.guarded, call, decorates, binding, origins, rest,
                 via is VIA_METHOD, state.string_base is not None, in_fstring, via, stated,
             )
         )  # fmt: skip
-        if state.guards.attempt is not None or state.guards.around is not None:
-            self.note_try(names, call)
 
-    def note_try(self, names: tuple[str, ...], call: ast.Call | None = None) -> None:
-        """Remember what the parts of the try statements around this place use."""
-        state = self.state
-        guards: Guards | None = state.guards
-        attempt = state.guards.attempt
-        if attempt is None and state.guards.around is None:
-            return
-        given = frozenset(keyword.arg or "**" for keyword in call.keywords) if call is not None else None
-        if attempt is not None and state.block is attempt.node.body and len(names) == 1:
-            attempt.always.update(names)
-        while guards is not None and (guards.noted is None or (names, given) not in guards.noted):
-            attempt = guards.attempt
-            if attempt is not None:
-                if guards.noted is None:
-                    guards.noted = set()
-                guards.noted.add((names, given))  # and so were those around it
-                attempt.names.setdefault(guards.part, set()).update(names)
-                if given is not None:
-                    attempt.calls.setdefault(guards.part, set()).update((name, given) for name in names)
-            guards = guards.around
-
-    def mention(self, value: Value) -> None:
+    def mention(self, node: ast.AST, value: Value) -> None:
         """Remember where a function of this file is read."""
-        state = self.state
         if len(value) == 1 and isinstance(value[0], Local):
-            state.mentions.setdefault(value[0].node, []).append(state.guards)
+            self.state.mentions.setdefault(value[0].node, []).append(
+                node if self.state.string_base is None else self.state.statement
+            )
