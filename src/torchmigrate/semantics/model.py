@@ -14,7 +14,6 @@ from torchmigrate.source.trees import Node, Nodes
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
-    from torchmigrate.semantics.values.classes import ClassInfo
 
 
 T = TypeVar("T")
@@ -364,15 +363,6 @@ class SemanticModel(Struct, eq=False):
     values: dict[int, Value] = field(default_factory=dict)  # id of an expression -> what it may be, if known
     operations: list[Operation] = field(default_factory=list)
     guarded: GuardsOf = field(default_factory=lambda: UNGUARDED)
-    # id of the name that a chain begins with -> what it held there, if that is known.
-    bases: dict[int, Value] = field(default_factory=dict)
-    # All that each name of the module ever held.
-    held: dict[str, Value] = field(default_factory=dict)
-    classes: dict[ast.AST, ClassInfo] = field(default_factory=dict)
-    # ids of the blocks whose end is never reached, and of the calls, as statements, after which nothing runs.
-    left: set[int] = field(default_factory=set)
-    # id of the body of a `try` with a handler for what is missing -> that statement.
-    attempts: dict[int, TryGuard] = field(default_factory=dict)
     # Every test and decorator, and what is assigned that may be one.
     asked: list[ast.expr] = field(default_factory=list)
     # id of an expression -> what it was while the code ran, where that was recorded.
@@ -428,10 +418,6 @@ class SemanticModel(Struct, eq=False):
         self.values.clear()
         self.operations.clear()
         self.asked.clear()
-        self.bases.clear()
-        self.held.clear()
-        self.classes.clear()
-        self.attempts.clear()
         self.guarded.end()
         self.seen = {}
         self._nodes = self._by_node = None

@@ -104,9 +104,9 @@ class Blocks:
             if left:
                 ended = True
                 if kind is ast.Expr:
-                    state.left.add(id(statement))
+                    state.walked.left.add(id(statement))
         if ended:
-            state.left.add(id(block))
+            state.walked.left.add(id(block))
         state.block = outer_block
         return ended
 
@@ -277,7 +277,7 @@ class Blocks:
         if not catches_missing(guard.node):
             self.visit_block(node.body)
             return False
-        state.attempts[id(node.body)] = guard
+        state.walked.attempts[id(node.body)] = guard
         after, ended = self._branch(node.body)
         state.frame.env.meet([{}, after])
         if ended:
@@ -290,7 +290,7 @@ class Blocks:
         guard = TryGuard(written) if catches_missing(written) else None
         env = state.frame.env
         if guard is not None:
-            state.attempts[id(node.body)] = guard
+            state.walked.attempts[id(node.body)] = guard
             state.tries.append((guard, "body"))
         after_body, body_ended = self._branch(node.body)
         if guard is not None:

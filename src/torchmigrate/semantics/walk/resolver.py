@@ -150,16 +150,12 @@ def _walk(tree: ast.Module, state: State) -> SemanticModel:
         state.values,
         state.operations,
         state.guarded,
-        state.bases,
-        {name: slot[0] for name, slot in outermost.every.items()},
-        state.classes,
-        state.left,
-        state.attempts,
         state.asked,
         state.seen,
         state.called,
     )
-    state.guarded.begin(names, state.source.text, state.mentions)
+    state.walked.held = {name: slot[0] for name, slot in outermost.every.items()}
+    state.guarded.begin(names, state.walked)
     return names
 
 

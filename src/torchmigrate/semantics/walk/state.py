@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from torchmigrate.semantics.formulas import TryGuard
 from torchmigrate.semantics.guards.maker import GuardMaker
+from torchmigrate.semantics.guards.peeking import Walked
 from torchmigrate.semantics.model import REFERENCE, Binding, Operation, Scope, Use, Value
 from torchmigrate.semantics.values.frames import Deferred, Frame
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
-    from torchmigrate.semantics.values.classes import ClassInfo
 
 FSTRINGS_HAVE_PLACES = sys.version_info >= (3, 12)
 
@@ -48,7 +48,6 @@ class State:
 
     __slots__ = (
         "asked",
-        "attempts",
         "bases",
         "bindings",
         "block",
@@ -67,9 +66,7 @@ class State:
         "imports",
         "imports_torch",
         "lazy",
-        "left",
         "lookalikes",
-        "mentions",
         "module_done",
         "nested",
         "operations",
@@ -95,6 +92,7 @@ class State:
         "visit_block",
         "visit_body",
         "waiting",
+        "walked",
     )
 
     def __init__(
@@ -116,10 +114,9 @@ class State:
         self.exports: set[str] = set()
         self.called: set[str] = set()  # last names of what is called
         self.asked: list[ast.expr] = []  # tests, decorators, and what is assigned and may be one of them
-        self.bases: dict[int, Value] = {}  # see `SemanticModel`, as those that follow
-        self.left: set[int] = set()
-        self.attempts: dict[int, TryGuard] = {}
-        self.flagged: list[TryGuard] = []  # those of them that decide what a flag says
+        self.walked = Walked(source.text)
+        self.bases = self.walked.bases  # chains are what there is most of
+        self.flagged: list[TryGuard] = []  # `try` statements that decide what a flag says
         self.guarded = GuardMaker()
         self.seen: dict[int, tuple[Seen, ...]] = {}  # of expressions, where the file was recorded
         self.stars: list[tuple[str, int]] = []  # star-imported modules of the file, and where
@@ -129,10 +126,9 @@ class State:
         self.lookalikes = False  # the file imports a library whose tensors have torch's methods
         self.lazy = False  # or lazy matrices
         self.has_walrus = ":=" in source.text
-        self.classes: dict[ast.AST, ClassInfo] = {}
+        self.classes = self.walked.classes
         self.returned: dict[ast.AST, Value] = {}  # of functions that were walked: what their bodies return
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as it was computed
-        self.mentions: dict[ast.AST, list[ast.AST]] = {}  # of the file's functions: where they are read
         self.queue: deque[Deferred] = deque()  # functions whose bodies are to be walked
         self.waiting: dict[ast.AST, Deferred] = {}  # those that have not been
         self.setups = 0  # those of them that put on `self` what other methods find there

@@ -49,6 +49,6 @@ class Uses:
     def mention(self, node: ast.AST, value: Value) -> None:
         """Remember where a function of this file is read."""
         if len(value) == 1 and isinstance(value[0], Local):
-            self.state.mentions.setdefault(value[0].node, []).append(
+            self.state.walked.mentions.setdefault(value[0].node, []).append(
                 node if self.state.string_base is None else self.state.statement
             )
