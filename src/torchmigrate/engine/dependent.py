@@ -100,17 +100,12 @@ def _attempts(file: FileContext) -> Iterator[_Attempt]:
                 if any(map(_catches, caught)):
                     attempt.instead.append(span(handler.body))
                     attempt.broad = attempt.broad or caught.isdisjoint(_NAMED)
-    seen: set[int] = set()
-    for use in names.uses:
-        guards: Guards | None = use.guards
-        while guards is not None and id(guards) not in seen:
-            known = made.get(id(guards.attempt.node.body)) if guards.attempt is not None else None
-            if known is not None and guards.attempt is not None:
-                known.about_releases = known.about_releases or guards.attempt.about_releases
-                if guards.part == "handler" and not _holds(known.instead, use.start):
+            known = names.guarded.attempt(node.body)
+            if known is not None:
+                attempt.about_releases = known.about_releases
+                if known.rest is not None:
                     # `try: return old(x)` with a handler that passes: what follows runs instead.
-                    known.instead.append((use.start, use.end))
-            guards = guards.around
+                    attempt.instead.append((span([node])[1], span([known.rest])[1]))
     return iter([attempt for attempt in made.values() if attempt.instead or attempt.broad])
 
 

@@ -313,6 +313,10 @@ class GuardsOf(Protocol):
         """The guards of every place that may call a private function; none if they are not all known."""
         ...
 
+    def attempt(self, body: list[ast.stmt]) -> TryGuard | None:
+        """The `try` with this body, if a handler of it runs where something is missing."""
+        ...
+
     def said(self, test: ast.expr) -> Formula:
         """What a test of the file says of versions and names."""
         ...
@@ -331,6 +335,9 @@ class _Unguarded:
 
     def callers(self, scope: Scope) -> list[Guards]:
         return []
+
+    def attempt(self, body: list[ast.stmt]) -> TryGuard | None:
+        return None
 
     def said(self, test: ast.expr) -> Formula:
         return UNKNOWN

@@ -118,7 +118,7 @@ def _indexed(rule: Rule, file: FileContext) -> Iterator[_Use]:
     kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
     level, reason = applicability(rule.cases[0], rule, file.versions)
     for node, _, fstring in file.names.operations:
-        if not isinstance(node, ast.Subscript) or fstring is not None or file.runs_elsewhere(node):
+        if not isinstance(node, ast.Subscript) or fstring is not None:
             continue
         if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
             continue
@@ -127,6 +127,8 @@ def _indexed(rule: Rule, file: FileContext) -> Iterator[_Use]:
                 continue
             if _takes_number(node, kinds, file) is not ("torch.Tensor.__getitem__" not in rule.symbols):
                 continue
+            if file.runs_elsewhere(node):
+                break
             fix = None
             # Anything but a tensor may make more of an index, and other calls may give another index.
             if TENSOR in kinds.of(node.value, _A_TENSOR) and kinds.dtype(index) == _UINT8:

@@ -367,6 +367,10 @@ class GuardMaker:
         attempt.asks = any(self.said(test) is not UNKNOWN for test in tests)
         return attempt
 
+    def attempt(self, body: list[ast.stmt]) -> TryGuard | None:
+        """The `try` with this body, if a handler of it runs where something is missing."""
+        return self._walked.attempts.get(id(body))
+
     # ---- callers ---------------------------------------------------------------------------------------
 
     def callers(self, scope: Scope) -> list[Guards]:
