@@ -148,6 +148,26 @@ def _line(block: list[ast.stmt]) -> tuple[int, int]:
     return block[0].lineno, block[0].col_offset
 
 
+def block_of(outer: ast.AST | None, statement: ast.stmt) -> list[ast.stmt]:
+    """The block of `outer` that a statement is in; empty if it is in none of its own."""
+    here = statement.lineno, statement.col_offset
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(outer, name, None)
+        if isinstance(block, list) and block and _line(block) <= here:
+            last = block[-1]
+            if here <= (last.lineno, last.col_offset):
+                return block
+    return []
+
+
+def chain_of(node: ast.If) -> list[ast.If]:
+    """An `if` and those that are its `elif` branches."""
+    chain = [node]
+    while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
+        chain.append(chain[-1].orelse[0])
+    return chain
+
+
 def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:
     """Whether evaluating an expression may do something that must not be lost.
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from torchmigrate.semantics.flow.reaching import Reaching, reaching
 from torchmigrate.semantics.model import Binding, Scope, SemanticModel
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import block_of, walk
 
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Comprehension = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -82,12 +82,7 @@ class TreeIndex:
 
     def block_of(self, statement: ast.stmt) -> list[ast.stmt] | None:
         """The statement list that a statement stands in."""
-        outer = self.parents.get(statement)
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(outer, name, None)
-            if isinstance(block, list) and any(item is statement for item in block):
-                return block
-        return None
+        return block_of(self.parents.get(statement), statement) or None
 
     def bindings(self, name: str) -> list[Binding]:
         """Every place of the file that binds a name, in whatever scope."""

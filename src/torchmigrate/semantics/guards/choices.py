@@ -16,7 +16,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.semantics.formulas import UNKNOWN, is_certain
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Binding, BindingKind, Role, Scope, SemanticModel, Use
-from torchmigrate.source.trees import children, walk
+from torchmigrate.source.trees import block_of, children, walk
 
 Place = tuple[int, int]  # line and column, as in the syntax tree
 # A test, whether it holds on the side of the use, and from where to where the other side goes.
@@ -114,7 +114,7 @@ class Choices:
                 if ranges:
                     yield outer.test, side, ranges
             if isinstance(node, ast.stmt):
-                yield from _left_before(node, _block(outer, node))
+                yield from _left_before(node, block_of(outer, node))
             node = outer
 
     def _rest(self, node: ast.If) -> list[tuple[Place, Place]]:
@@ -127,7 +127,7 @@ class Choices:
             if isinstance(outer, ast.If) and outer.orelse == [found]:
                 found = outer
                 continue
-            block = _block(outer, found)
+            block = block_of(outer, found)
             after = _end(found)
             return [(after, _end(block[-1]))] if block and block[-1] is not found else []
         return []
@@ -265,15 +265,6 @@ def _left_before(node: ast.stmt, block: list[ast.stmt]) -> Iterator[Side]:
             if len(earlier.orelse) != 1:
                 break
             earlier = earlier.orelse[0]
-
-
-def _block(outer: ast.AST, node: ast.stmt) -> list[ast.stmt]:
-    """The block of `outer` that a statement is in."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, None)
-        if isinstance(block, list) and block and _start(block[0]) <= _start(node) <= _end(block[-1]):
-            return block
-    return []
 
 
 def _leaves(block: list[ast.stmt]) -> bool:

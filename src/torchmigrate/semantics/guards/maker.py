@@ -24,7 +24,7 @@ from torchmigrate.semantics.guards.peeking import Recorded, Walked
 from torchmigrate.semantics.guards.tests import demanded_by, mark_of, parse_test
 from torchmigrate.semantics.model import NO_GUARDS, Binding, Guards, Scope, SemanticModel, Use
 from torchmigrate.semantics.values.classes import MAKES_OBJECTS, SETUP, ClassInfo
-from torchmigrate.source.trees import last_name, walk
+from torchmigrate.source.trees import block_of, chain_of, last_name, walk
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -429,24 +429,6 @@ def read_attempt(attempt: TryGuard, places: Sequence[_Used]) -> None:
                 calls.update((name, item.given) for name in item.names)
             if part == "body" and item.block is node.body and len(item.names) == 1:
                 attempt.always.update(item.names)
-
-
-def chain_of(node: ast.If) -> list[ast.If]:
-    """An `if` and those that are its `elif` branches."""
-    chain = [node]
-    while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
-        chain.append(chain[-1].orelse[0])
-    return chain
-
-
-def block_of(outer: ast.AST, statement: ast.stmt) -> list[ast.stmt]:
-    """The block of `outer` that a statement is in."""
-    here = _place(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, None)
-        if isinstance(block, list) and block and _place(block[0]) <= here <= _place(block[-1]):
-            return block
-    raise AssertionError("every statement is in a block")
 
 
 def _handled_by(attempt: TryGuard, names: SemanticModel) -> Iterator[ast.stmt]:

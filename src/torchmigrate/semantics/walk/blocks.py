@@ -22,7 +22,7 @@ from torchmigrate.semantics.walk.lookups import Lookups
 from torchmigrate.semantics.walk.state import State
 from torchmigrate.semantics.walk.statements import Statements
 from torchmigrate.semantics.walk.tests import Tests
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import chain_of, walk
 
 _SUPPRESS = QualifiedName("contextlib.suppress")
 
@@ -138,9 +138,7 @@ class Blocks:
     def _if(self, node: ast.If) -> bool:
         # `elif` chains are walked in a loop: some are thousands long.
         state = self.state
-        chain = [node]
-        while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
-            chain.append(chain[-1].orelse[0])
+        chain = chain_of(node)
         env = state.frame.env
         self.expressions.eval(node.test)
         before = env.open()  # what the tests say, as far as they came out negative
