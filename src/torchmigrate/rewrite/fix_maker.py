@@ -269,7 +269,7 @@ class FixMaker:
         ]
 
     def _is_excluded(self, offset: int) -> bool:
-        """Whether what stands at an offset is in a block that does not run at the target."""
+        """Whether an offset is in a block that does not run at the target."""
         statement = statement_at(self.file.tree, offset, self.source.span)
         target, exists = self.file.target, self.file.exists
 

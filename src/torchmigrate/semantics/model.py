@@ -301,7 +301,7 @@ NO_GUARDS: Guards = Guards()
 
 
 class GuardsOf(Protocol):
-    """What makes the guards of the places of one file, when they are asked for."""
+    """What makes the guards of the places of one file, on demand."""
 
     def of(
         self, node: ast.AST, statement: ast.stmt | None = None, block: list[ast.stmt] | None = None

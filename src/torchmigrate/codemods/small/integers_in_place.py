@@ -92,15 +92,28 @@ def _augmented(file: FileContext) -> Iterator[ast.AugAssign]:
         node = binding.statement
         if not isinstance(node, ast.AugAssign) or binding.node is not node.target:
             continue
-        if isinstance(node.target, ast.Name) and INTEGER in file.facts.of(node.target, _INTEGER):
+        if not isinstance(node.target, ast.Name) or not _may_matter(node):
+            continue
+        if INTEGER in file.facts.of(node.target, _INTEGER):
             yield node
     for part, _, fstring in file.names.operations:
         if not isinstance(part, ast.Subscript) or not isinstance(part.ctx, ast.Store) or fstring is not None:
             continue
+        around = file.names.parents.get(part)
+        if not isinstance(around, ast.AugAssign) or not _may_matter(around):
+            continue
         if INTEGER in file.facts.of(part.value, _INTEGER):
-            around = file.names.parents.get(part)
-            if isinstance(around, ast.AugAssign):
-                yield around
+            yield around
+
+
+def _may_matter(node: ast.AugAssign) -> bool:
+    """Whether a statement is about floats, unless what it is given is something else: most add integers."""
+    if isinstance(node.op, ast.Div):
+        return True
+    value = node.value
+    return node.op.__class__ in _OPERATORS and not (
+        isinstance(value, ast.Constant) and not isinstance(value.value, float)
+    )
 
 
 class _Numbers(Domain[str]):

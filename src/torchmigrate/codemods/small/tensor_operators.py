@@ -82,7 +82,8 @@ def _bool_minus(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found
         return
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return
-    left, right = of(node.left, NUMBER, "bool"), of(node.right, "bool")
+    left = of(node.left, NUMBER, "bool")
+    right = of(node.right, "bool") if left else left
     if "bool" in right and (NUMBER in left or "bool" in left):
         edits: tuple[Edit, ...] = ()
         if NUMBER in left and _is_one(node.left):
@@ -105,9 +106,8 @@ def _floor(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
 
 def _integers(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        left, right = of(node.left, INTEGER), of(node.right, INTEGER)
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
-        if INTEGER in left and (INTEGER in right or number):
+        if INTEGER in of(node.left, INTEGER) and (number or INTEGER in of(node.right, INTEGER)):
             yield Found(node, "__truediv__")
 
 

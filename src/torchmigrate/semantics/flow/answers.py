@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 from weakref import WeakMethod
 
 _MOST_CHANGES = 16
-_MOST_WORK = 200_000  # for one question: what asks for ever new things has no answer
+_MOST_WORK = 200_000  # for one question: if each thing asks for a new one, there is no end
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 

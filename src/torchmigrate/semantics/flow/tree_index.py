@@ -20,8 +20,9 @@ class TreeIndex:
     def __init__(self, names: SemanticModel) -> None:
         self.names = names
         self._reachings: dict[ast.AST, Reaching] = {}
+        self._homes: dict[ast.AST, ast.AST | None] = {}  # of statements, handlers and cases
 
-    @property
+    @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Node -> the one around it, for the whole file."""
         return self.names.parents
@@ -98,16 +99,26 @@ class TreeIndex:
 
     def home_of(self, node: ast.AST) -> ast.AST | None:
         """The function, lambda or class in whose body a node is evaluated; None: the module."""
-        inner, outer = node, self.parents.get(node)
-        while outer is not None:
-            if isinstance(outer, (*_Def, ast.ClassDef, ast.Lambda)):
-                # Decorators, bases, defaults and annotations are evaluated outside.
-                if isinstance(inner, ast.stmt) or inner is getattr(outer, "body", None):
-                    return outer
-                if isinstance(inner, ast.arguments) and isinstance(node, ast.arg):
-                    return outer
-            inner, outer = outer, self.parents.get(outer)
-        return None
+        parents = self.parents
+        inner, outer = node, parents.get(node)
+        while outer is not None and not isinstance(inner, ast.stmt):
+            # Decorators, bases, defaults and annotations are evaluated outside.
+            if isinstance(outer, ast.Lambda) and inner is outer.body:
+                return outer
+            if isinstance(inner, ast.arguments) and isinstance(node, ast.arg):
+                return outer
+            inner, outer = outer, parents.get(outer)
+        homes = self._homes
+        path: list[ast.AST] = []
+        while outer is not None and inner not in homes:
+            if isinstance(outer, (*_Def, ast.ClassDef)):
+                homes[inner] = outer
+                break
+            path.append(inner)
+            inner, outer = outer, parents.get(outer)
+        home = homes.get(inner)
+        homes.update(dict.fromkeys(path, home))
+        return home
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope of the function, or of the module, around a node."""

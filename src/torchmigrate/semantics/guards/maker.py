@@ -1,7 +1,7 @@
-"""Under which conditions a place runs: found when it is asked for, by climbing from it.
+"""Under which conditions a place runs: found on demand, by climbing from it.
 
-The walk of a file remembers what names hold, and which blocks are left. What a test says is read from that
-when a finding asks for it; most tests of a file are never asked for.
+The walk of a file remembers what names hold, and which blocks are left. A test is read from that when a
+finding needs it; most tests of a file are never read.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class GuardMaker:
     @property
     def names(self) -> SemanticModel:
         """What the walk found."""
-        assert self._names is not None, "nothing is asked before the walk is done"
+        assert self._names is not None, "the walk is done before the first question"
         return self._names
 
     @cached_property
