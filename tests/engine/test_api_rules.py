@@ -108,6 +108,49 @@ def test_removed(text: str, places: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("import torch\ntorch.nn.Rnn(3).unrolled()\n", ["torch.nn.Rnn(3).unrolled"]),
+        ("from torch.nn import Rnn\nr = Rnn(3)\nr.unrolled()\n", ["r.unrolled"]),
+        ("from torch import nn\nr = nn.Rnn(3)\nf = r.unrolled\n", ["r.unrolled"]),
+        (
+            "from torch import nn\nclass A:\n    def __init__(self):\n        self.r = nn.Rnn(3)\n"
+            "    def f(self):\n        return self.r.unrolled()\n",
+            ["self.r.unrolled"],
+        ),
+        ("from torch import nn\nclass A(nn.Rnn):\n    pass\nA(3).unrolled()\n", ["A(3).unrolled"]),
+        (
+            "from torch import nn\nclass A(nn.Rnn):\n    def unrolled(self): pass\nA(3).unrolled()\n",
+            [],
+        ),
+        ("from torch import nn\nr = nn.Rnn(3)\nr.unrolled = f\nr.unrolled()\n", []),
+        ("from torch import nn\nr = nn.Rnn(3)\nif hasattr(r, 'unrolled'):\n    r.unrolled()\n", []),
+        ("from torch import nn\nr = nn.Rnn(3) if x else mine()\nr.unrolled()\n", []),
+        ("from torch import nn\ndef f(r: nn.Rnn):\n    r.unrolled()\n", []),
+    ],
+)
+def test_removed_from_an_object(text: str, places: list[str]) -> None:
+    assert found(text) == [f"TM001 {place}" for place in places]
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("import torch.traced\n", ["torch.traced"]),
+        ("import torch.traced as t\nt(x)\n", ["torch.traced"]),
+        ("import torch.nn, torch.traced\n", ["torch.traced"]),
+        ("from torch.traced import Tracer\n", ["Tracer"]),
+        ("from torch import traced\ntraced(x)\n", []),
+        ("import torch.nn.functional.relu\n", []),  # never was one
+        ("try:\n    import torch.traced as t\nexcept ImportError:\n    t = None\n", []),
+    ],
+)
+def test_function_in_place_of_a_module(text: str, places: list[str]) -> None:
+    assert found(text) == [f"TM001 {place}" for place in places]
+    assert found(text, target="1.4") == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "import torch\ntorch.nn.Linear(1, 2)\ntorch.zeros(3).view(1)\n",
@@ -376,6 +419,84 @@ def test_parameter_that_is_asked_for() -> None:
 def test_parameter_with_a_rule_of_its_own() -> None:
     assert found("import torch\ntorch.maths.scaled(x, async_op=True)\n", catalogue=OWN_RULES) == []
     assert found("import torch\ntorch.maths.scaled(x, 1, b)\n", catalogue=OWN_RULES) == ["TM003 b"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("maths.prepared(m)", "`torch.maths.prepared` requires `config` and `inputs` since torch 1.5"),
+        ("maths.prepared(m, c)", "`torch.maths.prepared` requires `inputs` since torch 1.5"),
+        ("maths.prepared(m, config=c)", None),
+        ("maths.prepared(m, **{'config': c})", None),
+        ("maths.prepared(model=m, checks=False)", None),
+        ("maths.fused(c, n)", "`torch.maths.fused` requires `training` since torch 1.5"),  # not `norm`
+        ("maths.overloaded(1)", "`torch.maths.overloaded` requires `b` since torch 1.5"),
+        ("nn.Scaler(2)", "`torch.nn.Scaler` requires `offset` since torch 1.5"),
+        ("nn.Rnn(3).fed(x)", "`torch.nn.Rnn.fed` requires `hidden` since torch 1.5"),
+    ],
+)
+def test_required_argument(call: str, message: str | None) -> None:
+    text = f"import torch\ntorch.{call}\n"
+    (finding,) = check(text)
+    assert finding.code == "TM003"
+    assert finding.severity is Severity.ERROR
+    assert finding.timeline == Timeline("torch", removed="1.5")
+    assert message_of(finding) == message or message is None
+    assert text[finding.start : finding.end] == f"torch.{call.rpartition('(')[0]}"
+    assert check(text, target="1.4") == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "maths.prepared(m, c, i)",
+        "maths.prepared(m, c, inputs=i)",
+        "maths.prepared(m, **{'config': c, 'inputs': i})",
+        "maths.prepared(*m)",
+        "maths.prepared(m, **k)",
+        "maths.prepared()",  # no release takes it
+        "maths.forwarded(1)",  # nor this, perhaps
+        "maths.overloaded(1, 2)",
+        "maths.overloaded(1, c=2)",
+        "maths.prepared",
+        "nn.Scaler(2, 0)",
+        "maths.prepared(m) if torch.__version__ < '1.5' else None",
+    ],
+)
+def test_no_required_argument(call: str) -> None:
+    assert found(f"import torch\ntorch.{call}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("method", "places"),
+    [
+        ("def __init__(self):\n        super().__init__(2)\n", ["TM003 super().__init__"]),
+        ("def __init__(self):\n        nn.Scaler.__init__(self, 2)\n", ["TM003 nn.Scaler.__init__"]),
+        ("def __init__(self):\n        super().__init__(2, 0)\n", []),
+        ("def __init__(self):\n        nn.Scaler.__init__(self, 2, 0)\n", []),
+    ],
+)
+def test_required_argument_of_a_base(method: str, places: list[str]) -> None:
+    assert found(f"from torch import nn\nclass A(nn.Scaler):\n    {method}") == places
+
+
+def test_required_argument_with_another_way() -> None:
+    text = "import torch\ntry:\n    torch.maths.prepared(m, c, i)\nexcept TypeError:\n    torch.maths.prepared(m, c)\n"
+    assert found(text) == []
+
+
+def test_required_argument_of_a_deprecated_name() -> None:
+    name = {"torch.maths.prepared": {}}
+    text = "import torch\ntorch.maths.prepared(m, c)\n"
+    deprecated = Catalogue.of([Rule("TM150", "prepared", "old", "torch", name, deprecated="1.5")])
+    assert found(text, catalogue=deprecated, codes=[*CODES, "TM150"]) == [
+        "TM003 torch.maths.prepared",
+        "TM150 torch.maths.prepared",
+    ]
+    removed = Catalogue.of([Rule("TM150", "prepared", "old", "torch", name, removed="1.5")])
+    assert found(text, catalogue=removed, codes=[*CODES, "TM150"]) == ["TM150 torch.maths.prepared"]
+    missing = Rule("TM150", "prepared", "old", "torch", name, missing=("inputs",), changed="1.5")
+    assert found(text, catalogue=Catalogue.of([missing])) == []
 
 
 # ---- TM004 -------------------------------------------------------------------------------------------

@@ -46,12 +46,12 @@ RULES = (
     Rule(
         code=REMOVED_PARAMETER,
         name="removed-parameter",
-        summary="an argument that a function used to take, but does not take at the target",
+        summary="an argument that a function does not take at the target, or requires there",
         library=_LIBRARY,
         symbols={},
-        why="The call raises `unexpected keyword argument`, or `takes n positional arguments`. The rule "
-        "only reports it if every signature of the function is known and no `**kwargs` could take the "
-        "argument.",
+        why="The call raises `unexpected keyword argument`, `takes n positional arguments` or `missing a "
+        "required argument`, but worked in an older release. The rule only reports it if every signature of "
+        "the function is known and no `*args` or `**kwargs` could take or give the argument.",
         advice="look for the change in the release notes of that release",
     ),
     Rule(

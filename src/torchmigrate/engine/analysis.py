@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.codes import OF_API
 from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.prefilter import passes
 from torchmigrate.codemods import codemod
 from torchmigrate.config.settings import Settings
@@ -160,12 +161,11 @@ class Analyser:
             found = self._settled(found, file)
         if self.api is not None:
             root = None if self.everywhere else self.settings.root.absolute()
-            seen = {
-                id(hit.use)
-                for hit in all_hits
+            seen: defaultdict[int, list[Rule]] = defaultdict(list)
+            for hit in all_hits:
                 # A codemod about a better use of a name says nothing about releases that lack the name.
-                if not hit.rule.opt_in and not (hit.rule.codemod and hit.rule.outdated)
-            }
+                if not hit.rule.opt_in and not (hit.rule.codemod and hit.rule.outdated):
+                    seen[id(hit.use)].append(hit.rule)
             with failures.caught(", ".join(sorted(OF_API & self.settings.codes)), "every finding"):
                 found.extend(self.api.findings(names, source, file.path, seen, root))
         found = with_hidden_errors(found, file)

@@ -195,3 +195,23 @@ def _keywords_only(signature: Signature, arguments: Sequence[Argument]) -> Bound
         if parameter is not None and parameter.kind in ("positional", "keyword-only"):
             given[parameter.name] = (index,)
     return Bound(given, False)
+
+
+def lacking(signature: Signature, arguments: Sequence[Argument]) -> tuple[str, ...] | None:
+    """The required parameters that a call leaves out; None where it gives what the signature does not take.
+
+    arguments: all of them, none with a star.
+    """
+    given = bind(signature, arguments).given
+    if sum(map(len, given.values())) != len(arguments):
+        return None
+    return tuple(name for name in required(signature) if name not in given)
+
+
+def required(signature: Signature) -> tuple[str, ...]:
+    """The parameters that every call must give."""
+    return tuple(
+        item.name
+        for item in signature.parameters
+        if item.default is None and item.kind not in ("variadic", "keywords")
+    )

@@ -139,6 +139,14 @@ class Surface:
                 found.append(name)
         return sorted(found, key=lambda name: (name.count("."), name))
 
+    def is_module(self, name: str, version: Version) -> bool:
+        """Whether `import` finds a name: a function of the same name may hide a module."""
+        number = self._number(version)
+        entry = self.entry(name, version)
+        if number is None or entry is None or entry.kind in (EntryKind.MODULE, EntryKind.CLASS):
+            return number is not None and entry is not None and entry.kind is EntryKind.MODULE
+        return any(entry_in(history, number) is not None for history in self._members(name).values())
+
     def members(self, name: str, version: Version) -> set[str]:
         """What a module or class has, inherited members too; an empty set for anything else."""
         number = self._number(version)

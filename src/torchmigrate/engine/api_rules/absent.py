@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
 from torchmigrate.catalogue.codes import NEEDS_NEWER, REMOVED_API, UNKNOWN_API
 from torchmigrate.engine.api_rules import suggest
-from torchmigrate.engine.api_rules.api import Api, config_module
+from torchmigrate.engine.api_rules.api import Api, Version, config_module
 from torchmigrate.engine.api_rules.places import (
     NAME_ERRORS,
     Surrounding,
@@ -48,14 +49,20 @@ class AbsentNames:
         prefix = self.api.target.missing(name)
         if prefix is not None:
             return self._missing(use, name, prefix, base)
+        if isinstance(use.statement, ast.Import) and use.role is Role.IMPORT:
+            since = self.api.no_module_since(name)
+            if since is not None:
+                return self._missing(use, name, name, base, since)
         if self.api.floor is not None and NEEDS_NEWER in self.codes:
             prefix = self.api.floor.missing(name)
             if prefix is not None and self._is_new(use, name, prefix, base):
                 return self._too_new(use, name, prefix)
         return None
 
-    def _missing(self, use: Use, name: str, prefix: str, base: str) -> Finding | None:
-        since = self.api.gone_since(prefix)
+    def _missing(
+        self, use: Use, name: str, prefix: str, base: str, no_module_since: Version | None = None
+    ) -> Finding | None:
+        since = no_module_since or self.api.gone_since(prefix)
         if since is not None:
             if (
                 REMOVED_API not in self.codes
@@ -64,6 +71,8 @@ class AbsentNames:
                 or is_handled_at(use, name, (name, prefix), self.api.target, NAME_ERRORS)
             ):
                 return None
+            if no_module_since is not None:
+                return self._no_module(use, name, since)
             return self._gone(use, name, prefix, release(prefix, since), show_version(since))
         if self.api.floor is not None and self.api.there_since(prefix) is not None:
             if NEEDS_NEWER in self.codes and self._is_new(use, name, prefix, base):
@@ -99,6 +108,18 @@ class AbsentNames:
             prefix,
             Timeline(library_of(prefix), removed=version),
             help_text,
+        )
+
+    def _no_module(self, use: Use, name: str, since: Version) -> Finding:
+        owner, _, last = name.rpartition(".")
+        return finding(
+            REMOVED_API,
+            f"`{name}` is not a module since {release(name, since)}, so its import fails",
+            Severity.ERROR,
+            self.surrounding.span(use, name, name),
+            name,
+            Timeline(library_of(name), removed=show_version(since)),
+            f"for the object of this name, use `from {owner} import {last}`",
         )
 
     def _unknown(self, use: Use, name: str, prefix: str, base: str) -> Finding | None:

@@ -114,6 +114,21 @@ class Api:
         ends = [end for _, end in surface.spans(name) if end is not None] if surface else []
         return max((end for end in ends if end <= target), default=None)
 
+    def no_module_since(self, name: str) -> Version | None:
+        """The release since which a name is a function, class or value and no module; None: it is a module,
+        or never was one."""
+        surface = surface_of(name)
+        target = self.target.version(name)
+        if surface is None or surface.status(name, target) is not Status.PRESENT:
+            return None
+        since: Version | None = None
+        for version in reversed(surface.versions):
+            if version <= target:
+                if surface.is_module(name, version):
+                    return since
+                since = version
+        return None
+
     def there_since(self, name: str) -> Version | None:
         """The first release after the floor that has a name; None: none has it, or it is not known.
 

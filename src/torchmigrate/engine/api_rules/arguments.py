@@ -11,7 +11,7 @@ from torchmigrate.engine.api_rules.functions import Function, Move
 from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, INIT, Surrounding, is_handled_at
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Reason, Severity, Timeline
-from torchmigrate.match.signature import Parameter
+from torchmigrate.match.signature import Parameter, arguments_of
 from torchmigrate.semantics.guards.formulas import Arguments as GuardedArguments
 from torchmigrate.semantics.model import Use
 from torchmigrate.semantics.public_names import public_name
@@ -62,7 +62,8 @@ class Functions:
 class Arguments:
     """Looks at the calls of one file.
 
-    owned: whether the catalogue has a rule of its own for a parameter (the second) of a function.
+    owned: whether the catalogue has a rule of its own for a parameter (the second) of a function; demanded:
+        whether it has one for calls that leave such a parameter out.
     """
 
     def __init__(
@@ -70,16 +71,21 @@ class Arguments:
         functions: Functions,
         codes: frozenset[str],
         owned: Callable[[str, str], bool],
+        demanded: Callable[[str, str], bool],
         surrounding: Surrounding,
     ) -> None:
         self.functions = functions
         self.api = functions.api
         self.codes = codes
         self.owned = owned
+        self.demanded = demanded
         self.surrounding = surrounding
 
-    def look(self, use: Use, name: str) -> Iterator[Finding]:
-        """The findings for the arguments of a call of `name`, which exists at the target."""
+    def look(self, use: Use, name: str, *, reported: bool = False) -> Iterator[Finding]:
+        """The findings for the arguments of a call of `name`, which exists at the target.
+
+        reported: whether the catalogue says something about the use, so that only an error is news.
+        """
         call = use.call
         if call is None or use.in_string or use.in_fstring:
             return
@@ -87,6 +93,9 @@ class Arguments:
         constructs = last == INIT  # `super().__init__(...)` takes what the class does
         function = self.functions.get(owner if constructs else name)
         if function is None:
+            return
+        yield from self._left_out(use, name, function, call, constructs)
+        if reported:
             return
         for node, keyword in self._keywords(call):
             if keyword not in function.keywords:
@@ -172,6 +181,36 @@ class Arguments:
             f"pass `{kept}` by keyword" if kept else None,
         )
 
+    def _left_out(
+        self, use: Use, name: str, function: Function, call: ast.Call, constructs: bool
+    ) -> Iterator[Finding]:
+        """What the call would have to give at the target, and did not have to give before."""
+        if REMOVED_PARAMETER not in self.codes or not function.demands:
+            return
+        given = arguments_of(call, self.surrounding.around.flow.keywords)
+        if constructs and not use.method:
+            given = given[1:]  # `Base.__init__(self, ...)`
+        if any(item.star for item in given):
+            return
+        found = function.demanded(given)
+        if found is None:
+            return
+        since, names = found
+        if any(
+            self.demanded(function.name, parameter) or self._is_handled(use, function.name, parameter)
+            for parameter in names
+        ):
+            return
+        listed = " and ".join(f"`{parameter}`" for parameter in names)
+        yield self._finding(
+            REMOVED_PARAMETER,
+            function.name,
+            f"`{function.name}` requires {listed} since {release(function.name, since)}",
+            use.node,
+            Timeline(library_of(function.name), removed=show_version(since)),
+            f"pass {listed}",
+        )
+
     # ---- TM004 ---------------------------------------------------------------------------------------
 
     def _moved(self, use: Use, function: Function, given: Sequence[ast.expr]) -> Iterator[Finding]:
@@ -229,16 +268,17 @@ class Arguments:
 
     def _is_settled(self, use: Use, name: str, parameter: str) -> bool:
         """Whether the catalogue or the code itself takes care of a parameter."""
+        return self.owned(name, parameter) or self._is_handled(use, name, parameter)
+
+    def _is_handled(self, use: Use, name: str, parameter: str) -> bool:
         given = (
             frozenset(keyword.arg for keyword in use.call.keywords if keyword.arg)
             if use.call
             else frozenset()
         )
         about = GuardedArguments(frozenset((name, public_name(name))), given, frozenset((parameter,)))
-        return (
-            self.owned(name, parameter)
-            or parameter in self.surrounding.asked_for
-            or is_handled_at(use, name, (), self.api.target, ARGUMENT_ERRORS, arguments=about)
+        return parameter in self.surrounding.asked_for or is_handled_at(
+            use, name, (), self.api.target, ARGUMENT_ERRORS, arguments=about
         )
 
     def _finding(

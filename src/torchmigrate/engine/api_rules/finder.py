@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from torchmigrate.catalogue.codes import DEPRECATED_API, DOCUMENTED_DEPRECATION, NEEDS_NEWER, OF_API
@@ -42,13 +42,13 @@ class ApiFinder:
         names: SemanticModel,
         source: Source,
         path: Path,
-        reported: Collection[int] = (),
+        reported: Mapping[int, Collection[Rule]] = {},
         root: Path | None = None,
     ) -> list[Finding]:
         """The findings of one file.
 
         Args:
-            reported: ids of the uses about which the catalogue says something.
+            reported: the rules of the catalogue that say something about a use, by its id.
             root: of the project; the parts of a path below it tell what the file is for. None: that does
                 not matter.
         """
@@ -61,7 +61,7 @@ class ApiFinder:
         own = held_libraries(directory)
         surrounding = Surrounding(names, source)
         absent = AbsentNames(self.api, codes, self._owns, surrounding)
-        arguments = Arguments(self.functions, codes, self._owns_parameter, surrounding)
+        arguments = Arguments(self.functions, codes, self._owns_parameter, self._owns_demand, surrounding)
         deprecated = (
             DeprecatedNames(self.functions, codes, self._owns, self._owns_parameter, surrounding)
             if codes & {DEPRECATED_API, DOCUMENTED_DEPRECATION}
@@ -71,7 +71,13 @@ class ApiFinder:
         found: list[Finding] = []
         for use in names.uses:
             name = name_of(use)
-            if name is None or id(use) in reported or name.partition(".")[0] in own:
+            if name is None or name.partition(".")[0] in own:
+                continue
+            calls = use.call is not None and use.role is not Role.STRING and use.sure
+            said = reported.get(id(use))
+            if said:
+                if calls and not any(map(_judges_calls, said)):
+                    found.extend(arguments.look(use, name, reported=True))
                 continue
             if not use.method and ("config" in name or name in TAKE_SETTINGS):
                 found.extend(settings.look(use, name))
@@ -81,7 +87,7 @@ class ApiFinder:
             if missing is not None:
                 found.append(missing)
                 continue
-            if use.call is not None and use.role is not Role.STRING and use.sure:
+            if calls:
                 found.extend(arguments.look(use, name))
             if deprecated is not None:
                 found.extend(deprecated.look(use, name))
@@ -98,6 +104,21 @@ class ApiFinder:
             for rule, _ in self.catalogue.rules_for(name)
             if not rule.opt_in
         )
+
+    def _owns_demand(self, name: str, parameter: str) -> bool:
+        """Whether the catalogue has a rule for calls without this parameter."""
+        return any(
+            parameter in rule.missing or parameter in rule.match
+            for rule, _ in self.catalogue.rules_for(name)
+            if not rule.opt_in
+        )
+
+
+def _judges_calls(rule: Rule) -> bool:
+    """Whether what a rule says of a use holds for its arguments as well, or replaces the call."""
+    return bool(about_arguments(rule) or rule.removed or rule.codemod) or any(
+        case.template for case in rule.cases
+    )
 
 
 def _parameters(rule: Rule) -> set[str]:

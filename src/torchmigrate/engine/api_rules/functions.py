@@ -8,7 +8,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from torchmigrate.engine.api_rules.api import Api, Signatures, Version, signatures_of
-from torchmigrate.match.signature import Parameter, Signature
+from torchmigrate.match.signature import Argument, Parameter, Signature, lacking, required
 from torchmigrate.versions.surface import Surface
 from torchmigrate.versions.surface_model import ApiEntry, EntryKind
 
@@ -29,7 +29,7 @@ class Function:
     """A function, or a class as what makes its objects, whose signatures at the target are all known.
 
     now: these. keywords: every name in them; takes_any: `**kwargs` is one of them. most: how many arguments
-    without a keyword it takes, None: any number.
+    without a keyword it takes, None: any number. demands: whether no call is right without arguments.
     """
 
     def __init__(self, name: str, now: Signatures, surface: Surface, api: Api) -> None:
@@ -39,6 +39,7 @@ class Function:
         self.takes_any = any(one.keywords is not None for one in now)
         endless = any(one.variadic is not None for one in now)
         self.most = None if endless else max(len(one.positional) for one in now)
+        self.demands = all(map(required, now))
         self._surface = surface
         self._api = api
 
@@ -81,6 +82,29 @@ class Function:
     def narrowed(self, count: int) -> Version | None:
         """The release since which it no longer takes so many positional arguments; None: it never did."""
         return _last(self._certain, lambda one: one.variadic is None and len(one.positional) >= count)
+
+    def demanded(self, arguments: Sequence[Argument]) -> tuple[Version, tuple[str, ...]] | None:
+        """The release since which this call lacks required arguments, and which ones.
+
+        None: it lacks none, or no release ever took it. The arguments that became required are named where
+        they are known: they may come before those that the call leaves out.
+        """
+        left_out = [lacking(one, arguments) for one in self.now]
+        if not all(left_out):
+            return None
+        shortest = min((names for names in left_out if names), key=len)
+
+        def took(one: Signature) -> bool:
+            # What takes anything may still have looked for it.
+            whole = one.variadic is None and one.keywords is None
+            return lacking(one, arguments) == () and (whole or all(map(one.by_name.get, shortest)))
+
+        since = _last(self._certain, took)
+        if since is None:
+            return None
+        before = next(one for one in self.before(since) if took(one))
+        new = [name for one in self.now for name in required(one) if name not in required(before)]
+        return since, tuple(name for name in shortest if name in new) or tuple(dict.fromkeys(new)) or shortest
 
     def added(self, keyword: str) -> Version | None:
         """The first of the releases that take a keyword; None: it is not known.

@@ -21,7 +21,6 @@ from torchmigrate.semantics.guards.formulas import (
     is_about,
 )
 from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, Use, Via
-from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.text import Source
 
 # What a handler must catch so that a missing name, or an argument that is not taken, does no harm.
@@ -41,7 +40,7 @@ def name_of(use: Use) -> str | None:
     if use.binding is not None and use.binding.type_checking:
         return None
     if use.method:
-        return name if use.sure and (name.startswith(f"{TENSOR}.") or calls_constructor(use)) else None
+        return name if use.sure else None
     if use.role in _WHOLE or (use.via is Via.GETATTR and isinstance(use.node, ast.Call)):
         return name
     return name if use.sure else None
@@ -61,9 +60,7 @@ def base_of(use: Use, name: str) -> str:
     """The part of a name that is bound, and was looked at, somewhere else: `torch.nn` of `nn.Linear`."""
     if use.role in _WHOLE:
         return ""
-    if use.method:
-        return TENSOR
-    if isinstance(use.node, ast.Call):  # getattr(torch.nn, "Linear")
+    if use.method or isinstance(use.node, ast.Call):  # getattr(torch.nn, "Linear")
         return name.rpartition(".")[0]
     return name[: -len(use.attribute_path) - 1] if use.attribute_path else name
 
