@@ -127,6 +127,7 @@ def test_removed(text: str, places: list[str]) -> None:
         ("from torch import nn\nr = nn.Rnn(3)\nif hasattr(r, 'unrolled'):\n    r.unrolled()\n", []),
         ("from torch import nn\nr = nn.Rnn(3) if x else mine()\nr.unrolled()\n", []),
         ("from torch import nn\ndef f(r: nn.Rnn):\n    r.unrolled()\n", []),
+        ("from torch import nn\nr = nn.Rnn(3)\nr.misspelt()\nr.fed(x, y, misspelt=1)\n", []),
     ],
 )
 def test_removed_from_an_object(text: str, places: list[str]) -> None:

@@ -14,6 +14,7 @@ from torchmigrate.engine.api_rules.places import (
     base_of,
     imports_from,
     is_handled_at,
+    may_have_more,
 )
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Severity, Timeline
@@ -128,7 +129,7 @@ class AbsentNames:
             UNKNOWN_API not in self.codes
             or surface is None
             or surface.known(prefix)
-            or (use.method and use.call is None)  # objects may be given attributes
+            or may_have_more(use, prefix)
             or _is_extension(name, prefix)
             or self.owned(name)
             or self._is_elsewhere(use, prefix, base)

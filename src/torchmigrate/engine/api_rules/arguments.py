@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from torchmigrate.catalogue.codes import MOVED_ARGUMENT, NEEDS_NEWER, REMOVED_PARAMETER, UNKNOWN_API
 from torchmigrate.engine.api_rules.api import Api, signatures
 from torchmigrate.engine.api_rules.functions import Function, Move
-from torchmigrate.engine.api_rules.places import ARGUMENT_ERRORS, INIT, Surrounding, is_handled_at
+from torchmigrate.engine.api_rules.places import (
+    ARGUMENT_ERRORS,
+    INIT,
+    Surrounding,
+    is_handled_at,
+    may_have_more,
+)
 from torchmigrate.engine.api_rules.wording import finding, lacking, library_of, needs, release
 from torchmigrate.findings import Finding, Reason, Severity, Timeline
 from torchmigrate.match.signature import Parameter, arguments_of
@@ -133,7 +139,8 @@ class Arguments:
             return
         since = function.dropped(keyword)
         if since is None:
-            yield from self._unknown_keyword(function, node, keyword)
+            if not may_have_more(use, function.name):
+                yield from self._unknown_keyword(function, node, keyword)
             return
         if REMOVED_PARAMETER not in self.codes:
             return

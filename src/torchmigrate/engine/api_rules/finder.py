@@ -100,7 +100,7 @@ class ApiFinder:
     def _owns_parameter(self, name: str, parameter: str) -> bool:
         """Whether the catalogue has a rule for a name as such, or for this parameter of it."""
         return any(
-            not about_arguments(rule) or parameter in _parameters(rule)
+            not about_arguments(rule) or parameter in owned_parameters(rule)
             for rule, _ in self.catalogue.rules_for(name)
             if not rule.opt_in
         )
@@ -121,7 +121,7 @@ def _judges_calls(rule: Rule) -> bool:
     )
 
 
-def _parameters(rule: Rule) -> set[str]:
+def owned_parameters(rule: Rule) -> set[str]:
     """Every parameter that a rule says something about."""
     found = {*rule.parameters, *rule.missing, *rule.match}
     for case in rule.cases:

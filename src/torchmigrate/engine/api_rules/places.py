@@ -21,6 +21,7 @@ from torchmigrate.semantics.guards.formulas import (
     is_about,
 )
 from torchmigrate.semantics.model import BindingKind, Guards, Role, SemanticModel, Use, Via
+from torchmigrate.semantics.values.objects import TENSOR
 from torchmigrate.source.text import Source
 
 # What a handler must catch so that a missing name, or an argument that is not taken, does no harm.
@@ -49,6 +50,14 @@ def name_of(use: Use) -> str | None:
 def calls_constructor(use: Use) -> bool:
     """Whether a use is `super().__init__`, or `__init__` of another object."""
     return use.method and use.attribute_path == INIT
+
+
+def may_have_more(use: Use, name: str) -> bool:
+    """Whether an object may have members, or methods parameters, that its class lacks.
+
+    Objects may be given attributes, and what is known of the class of an object may be one of its bases.
+    """
+    return use.method and (use.call is None or not name.startswith(f"{TENSOR}."))
 
 
 def is_load(use: Use) -> bool:

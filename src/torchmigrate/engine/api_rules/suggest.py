@@ -26,12 +26,18 @@ def help_of(api: Api, name: str) -> str | None:
     if entry.kind is EntryKind.ALIAS and not entry.target.startswith(surface.library + "."):
         owner, _, last = entry.target.rpartition(".")
         return f"import `{last}` from `{owner}`" if owner else f"import `{entry.target}` directly"
-    origin = surface.definition(name, version)
-    other = _public_name(surface, origin, api.target.version(name)) if origin not in (None, name) else None
-    if other is not None and other != name:
+    other = same_object(api, surface, name, version)
+    if other is not None:
         return f"use `{other}`: this was another name for it"
     other = _same_name(api, surface, name, entry, signatures(surface, name, version))
     return f"`{other}` has the same name" if other is not None else None
+
+
+def same_object(api: Api, surface: Surface, name: str, version: Version) -> str | None:
+    """The public name at the target of what was also known as `name` in a release; None: it has none."""
+    origin = surface.definition(name, version)
+    other = _public_name(surface, origin, api.target.version(name)) if origin not in (None, name) else None
+    return other if other != name else None
 
 
 def _public_name(surface: Surface, origin: str | None, version: Version) -> str | None:
