@@ -166,7 +166,7 @@ def update(library: str, version: Version, sources: Path | None) -> None:
     """Add one release of LIBRARY to its data file and print what changed against the one before it."""
     entries = _read(library, show_version(version), sources)
     data = with_release((DATA / f"{library}.gz").read_bytes(), version, entries)
-    surface = Surface(_write(library, decode(data)))
+    surface = Surface(write(library, data))
     place = surface.versions.index(version)
     if place > 0:
         _print_changes(surface, surface.versions[place - 1], version)
@@ -186,7 +186,7 @@ def binary(library: str, python: str) -> None:
         raise click.ClickException(f"{library} could not be asked: {error}") from error
     binaries.record(library, version, names, keywords)
     click.echo(f"{library} {show_version(version)}: {sum(map(len, names.values()))} names")
-    _write(library, decode(file.read_bytes()))
+    write(library, file.read_bytes())
 
 
 @main.command()
@@ -250,6 +250,11 @@ def _print_changes(surface: Surface, old: Version, new: Version) -> None:
         if version not in surface.versions:
             raise click.ClickException(f"there is no data about {surface.library} {show_version(version)}")
     click.echo(render(surface.library, old, new, compare(surface, old, new)), nl=False)
+
+
+def write(library: str, data: bytes) -> bytes:
+    """Write a data file anew, from its content before the corrections."""
+    return _write(library, decode(data))
 
 
 def _write(library: str, releases: binaries.Releases) -> bytes:

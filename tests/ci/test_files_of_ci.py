@@ -59,7 +59,7 @@ def component(**given: Any) -> dict[str, Any]:
 
 
 def test_workflows() -> None:
-    assert len(WORKFLOWS) == 5
+    assert len(WORKFLOWS) == 6
     check("github-workflows", *WORKFLOWS)
 
 

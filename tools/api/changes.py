@@ -39,7 +39,7 @@ def changes(surface: Surface, old: Version, new: Version) -> Changes:
     Raises:
         ValueError: a release is not in the data.
     """
-    before, after = _Public(surface, old), _Public(surface, new)
+    before, after = PublicNames(surface, old), PublicNames(surface, new)
     found = Changes()
     removed, added = [], []
     for name in before.names:
@@ -115,7 +115,7 @@ def render(library: str, old: Version, new: Version, found: Changes) -> str:
     return "\n".join(lines) + "\n"
 
 
-class _Public:
+class PublicNames:
     """The names of one release that a program may use, and what is known under several of them."""
 
     def __init__(self, surface: Surface, version: Version) -> None:
@@ -172,7 +172,7 @@ def _outermost(names: Iterable[str]) -> Iterator[str]:
     return (name for name in every if name.rpartition(".")[0] not in every)
 
 
-def _moved_to(name: str, before: _Public, after: _Public, added: Iterable[str]) -> str | None:
+def _moved_to(name: str, before: PublicNames, after: PublicNames, added: Iterable[str]) -> str | None:
     """Where what was `name` is now: another name that it had already, or a new one that looks the same."""
     last = name.rpartition(".")[2]
     was = before.names[name]
