@@ -29,6 +29,7 @@ from api.sources import package_of
 from drafts import writing
 from drafts.facts import Reader
 
+from torchmigrate.report.summary import plural
 from torchmigrate.versions.releases import (
     COMPANIONS,
     RELEASES,
@@ -153,7 +154,8 @@ def _write_drafts(library: str, version: Version, report: Path) -> None:
     shown = rules.relative_to(ROOT).as_posix()
     report.write_text(writing.report(library, new, facts, drafts, shown), "utf-8")
     click.echo(
-        f"{library} {new}: {len(drafts.rules)} rules drafted, {len(drafts.updates)} changed; see {report}"
+        f"{library} {new}: {plural(len(drafts.rules), 'rule')} drafted, {len(drafts.updates)} changed; "
+        f"see {report}"
     )
 
 

@@ -24,6 +24,7 @@ from torchmigrate.catalogue.problems import CatalogueError
 from torchmigrate.catalogue.store import default_catalogue
 from torchmigrate.engine.api_rules.finder import owned_parameters
 from torchmigrate.match.rule_matches import RuleMatcher, about_arguments
+from torchmigrate.report.summary import plural
 from torchmigrate.versions.range import VersionRange
 from torchmigrate.versions.releases import Version, show_version
 from torchmigrate.versions.surface import Surface
@@ -47,13 +48,15 @@ class Draft:
 class Drafts:
     """What is written.
 
-    updates: what was changed in rules that are there, by code; known: facts that a rule covers already.
+    updates: what was changed in rules that are there, by code; known: what such rules are about as well.
+    covered: changed names, with the code of the rule that reports them.
     listed: changes without a draft, by what reports them; failed: rules that did not pass, and why.
     """
 
     rules: list[Draft] = field(default_factory=list)
     updates: dict[str, str] = field(default_factory=dict)
     known: list[str] = field(default_factory=list)
+    covered: list[tuple[str, Fact]] = field(default_factory=list)
     listed: dict[str, list[Fact]] = field(default_factory=lambda: defaultdict(list))
     failed: list[str] = field(default_factory=list)
 
@@ -101,6 +104,8 @@ class Writer:
         ]
 
     def _known(self, fact: Fact, rules: list[Rule], found: Drafts) -> None:
+        if not fact.parameter and fact.kind != "kept":
+            found.covered.append((rules[0].code, fact))
         for rule in rules:
             status = {"removed": "removed", "parameter removed": "removed", "kept": "outdated"}.get(fact.kind)
             if status is None or getattr(rule, status) is not None:
@@ -245,6 +250,7 @@ def release_list(library: str, old: str, new: str, drafts: Drafts) -> str:
     for draft in drafts.rules:
         for fact in draft.facts:
             items.append(_item(fact, draft.code, yaml_rules.marked(fact)))
+    items += [_item(fact, code, yaml_rules.dotted(fact)) for code, fact in drafts.covered]
     for code in ("TM001", "TM003"):
         items += [_item(fact, code, yaml_rules.dotted(fact)) for fact in drafts.listed[code]]
     head = {
@@ -288,10 +294,13 @@ def sentence(fact: Fact) -> str:
 def report(library: str, new: str, facts: Facts, drafts: Drafts, rules: str) -> str:
     """What was done, and what a person has to do, in Markdown: the text of the pull request."""
     lines = [f"# {library} {new}", ""]
-    lines.append(
-        f"{len(drafts.rules)} rules were drafted in `{rules}`; their examples hold. Check each against the "
-        "sources and the release notes, write its `why`, and move it to the file of its topic."
-    )
+    if drafts.rules:
+        lines.append(
+            f"{plural(len(drafts.rules), 'draft')} of rules in `{rules}`: the examples hold. Check each "
+            "against the sources and the release notes, write its `why`, and move it to its topic."
+        )
+    else:
+        lines.append("No rule was drafted.")
 
     def section(title: str, items: Collection[str]) -> Iterator[str]:
         if items:
