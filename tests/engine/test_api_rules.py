@@ -405,6 +405,21 @@ def test_not_a_removed_parameter(call: str) -> None:
     assert found(f"import torch\ntorch.{call}\n") == []
 
 
+@pytest.mark.parametrize(
+    ("line", "places"),
+    [
+        ("make = functools.partial(torch.maths.scaled, async_op=True)", ["TM003 async_op=True"]),
+        ("make = functools.partial(torch.maths.scaled, x, **{'async_op': True})", ["TM003 'async_op'"]),
+        ("make = functools.partial(torch.maths.scaled, x)", []),
+        ("make = functools.partial(torch.maths.forward, old=2)", []),
+        ("make = functools.partial(build, torch.maths.scaled, async_op=True)", []),
+        ("make = partial(torch.maths.scaled, async_op=True)", []),  # of some other module
+    ],
+)
+def test_keywords_that_partial_prepares(line: str, places: list[str]) -> None:
+    assert found(f"import functools\nimport torch\nfrom mine import partial\n{line}\n") == places
+
+
 def test_parameter_with_another_way() -> None:
     text = "import torch\ntry:\n    torch.maths.scaled(x, async_op=True)\nexcept TypeError:\n    torch.maths.scaled(x)\n"
     assert found(text) == []

@@ -45,3 +45,21 @@ def test_fixed(base: str, call: str, fixed: str) -> None:
 )
 def test_left_alone(text: str) -> None:
     assert checked_and_fixed(HEAD + text, CODES)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("partial(torch.optim.lr_scheduler.StepLR, step_size=3, verbose=True)", ["TM451"]),
+        ("partial(torch.optim.lr_scheduler.StepLR, step_size=3, **{'verbose': True})", ["TM451"]),
+        ("partial(torch.optim.lr_scheduler.StepLR, optimizer, 3, 0.1, -1, True)", ["TM451"]),
+        ("partial(torch.optim.lr_scheduler.StepLR, step_size=3)", []),
+        ("partial(torch.optim.lr_scheduler.StepLR, *given)", []),
+        ("partial(nn.Softmax)", []),  # `dim` may be given later
+    ],
+)
+def test_arguments_that_partial_prepares(call: str, found: list[str]) -> None:
+    text = f"{HEAD}from functools import partial\nmake = {call}\n"
+    findings, new = checked_and_fixed(text, CODES)
+    assert [finding.code for finding in findings] == found
+    assert new == text, "there is no fix"

@@ -36,6 +36,7 @@ class MatchContext(Struct):
     parents: the node around a node within the statement; None for the statement.
     unused: whether nothing reads what is assigned to this target.
     kinds: which of some kinds an expression surely is: "tensor", a dtype, "number" (see `dtypes.KINDS`).
+    prepared: the call that `functools.partial` prepares of the function that the use names.
     keywords: what `**options` of a call gives; None: that is not looked up.
     seen: the same by what was seen in every run, or in one of them.
     recorded: whether anything of the file was recorded.
@@ -53,11 +54,17 @@ class MatchContext(Struct):
     parents: Callable[[ast.AST], ast.AST | None]
     unused: Callable[[ast.Name], bool]
     kinds: Callable[[ast.expr, frozenset[str]], frozenset[str]]
+    prepared: ast.Call | None = None
     keywords: Keywords | None = None
     seen: Callable[[ast.expr, bool], frozenset[str]] = lambda node, once: frozenset()
     recorded: bool = False
     depths: Callable[[ast.expr], frozenset[int | None]] = lambda node: frozenset()
     shapes: Callable[[ast.AST], frozenset[str]] = lambda node: frozenset()
+
+    @property
+    def call(self) -> ast.Call | None:
+        """The call of the use, made or prepared."""
+        return self.use.call or self.prepared
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Offsets of an expression, keyword argument or statement; parentheses around it left out."""

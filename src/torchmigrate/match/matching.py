@@ -33,16 +33,16 @@ def matches(rule: Rule, place: MatchContext) -> Match | None:
         return None
     if not (rule.parameters or rule.missing or rule.match):
         return Match(use.start, use.end, symbol)
-    if use.call is None and use.role is not Role.DECORATOR:
+    if place.call is None and use.role is not Role.DECORATOR:
         return None
-    given = given_by(signature_of(rule, symbol), use, place.keywords)
+    given = given_by(signature_of(rule, symbol), use, place.keywords, place.prepared)
     if any(given.state(name) != "absent" for name in rule.missing):
         return None
     if not all_hold(rule.match, given, place, finding=True):
         return None
     if not rule.parameters:
         return Match(use.start, use.end, symbol)
-    names = [name for name in rule.parameters if given.state(name) == "given" and use.call is not None]
+    names = [name for name in rule.parameters if given.state(name) == "given" and place.call is not None]
     if not names:
         return None
     start, end = _span(given, names[0], place)
@@ -80,13 +80,19 @@ def signature_of(rule: Rule, symbol: str) -> str | None:
     return rule.symbols.get(symbol, {}).get("signature", rule.signature)
 
 
-def given_by(signature: str | None, use: Use, keywords: Keywords | None = None) -> ArgumentValue:
-    """What a use gives to the parameters of the signature. keywords: what `**options` gives."""
+def given_by(
+    signature: str | None, use: Use, keywords: Keywords | None = None, prepared: ast.Call | None = None
+) -> ArgumentValue:
+    """What a use gives to the parameters of the signature.
+
+    keywords: what `**options` gives. prepared: the call that `functools.partial` prepares.
+    """
     known = parse_signature(signature) if signature is not None else None
-    if use.call is None:
+    call = use.call or prepared
+    if call is None:
         arguments = [_DECORATED] if use.role is Role.DECORATOR else []
     else:
-        arguments = arguments_of(use.call, keywords)
+        arguments = arguments_of(call, keywords)
     receiver = use.node.value if use.method and isinstance(use.node, ast.Attribute) else None
     return ArgumentValue(known, arguments, bind(known, arguments, method=use.method), receiver)
 

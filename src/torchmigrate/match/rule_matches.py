@@ -195,13 +195,15 @@ class RuleMatcher:
             or (use.via is Via.SELF and _is_attribute_of_name(use.node))
         ):
             return None  # `f = torch.ger` or `self.f = torch.ger` was found; `f(...)` follows it
-        if calls_only and use.call is None and use.role is not Role.DECORATOR:
+        prepared = kinds.around.prepared(use) if calls_only else None
+        call = use.call or prepared
+        if calls_only and call is None and use.role is not Role.DECORATOR:
             return None
         if use.role is Role.STRING and calls_only:
             return None
         if symbol in rule.modules and use.attribute_path and self._is_said_at_import(use, symbol):
             return None
-        place = make_place(use, source, kinds, cannot_spell)
+        place = make_place(use, source, kinds, cannot_spell, prepared)
         match = matches(rule, place)
         if match is None:
             return None
@@ -209,7 +211,7 @@ class RuleMatcher:
         if len(use.candidates) > 1 and any(public_name(other) in new for other in use.candidates):
             return None  # imported from its new home where that exists, from the old one elsewhere
         old = (name, symbol, *rule.symbols)
-        about = arguments_of(rule, symbol, use) if calls_only else None
+        about = arguments_of(rule, symbol, use, call) if calls_only else None
 
         def is_default(place: Use) -> bool:
             return self._is_default(place, new, defaults)
@@ -438,11 +440,11 @@ def about_arguments(rule: Rule) -> bool:
     return bool(rule.parameters or rule.missing or rule.match or rule.only_in_patterns)
 
 
-def arguments_of(rule: Rule, symbol: str, use: Use) -> Arguments | None:
+def arguments_of(rule: Rule, symbol: str, use: Use, call: ast.Call | None) -> Arguments | None:
     """What a rule on the arguments of a call says of this one, for guards."""
-    if use.call is None:
+    if call is None:
         return None
-    given = frozenset(keyword.arg for keyword in use.call.keywords if keyword.arg)
+    given = frozenset(keyword.arg for keyword in call.keywords if keyword.arg)
     functions = {symbol, *use.candidates, *map(public_name, use.candidates)}
     return Arguments(frozenset(functions), given, frozenset(_outdated(rule)))
 
@@ -510,9 +512,13 @@ def _is_unpacked(call: ast.Call | None) -> bool:
 
 
 def make_place(
-    use: Use, source: Source, kinds: ValueFacts, spell: Callable[[str], str | None]
+    use: Use,
+    source: Source,
+    kinds: ValueFacts,
+    spell: Callable[[str], str | None],
+    prepared: ast.Call | None = None,
 ) -> MatchContext:
-    """The matcher's view of a use."""
+    """The matcher's view of a use. prepared: the call that `functools.partial` prepares of it."""
     around = kinds.around
     return MatchContext(
         use=use,
@@ -524,7 +530,8 @@ def make_place(
         parents=lambda node: around.parent(node, use.statement),
         unused=lambda target: around.unused(target, use.scope),
         kinds=kinds.of,
-        keywords=around.flow.keywords if _is_unpacked(use.call) else None,
+        prepared=prepared,
+        keywords=around.flow.keywords if _is_unpacked(use.call or prepared) else None,
         seen=lambda node, once: kinds.seen(node, once=once),
         recorded=bool(kinds.names.seen),
         depths=kinds.depths,

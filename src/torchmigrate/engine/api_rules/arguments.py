@@ -92,7 +92,7 @@ class Arguments:
 
         reported: whether the catalogue says something about the use, so that only an error is news.
         """
-        call = use.call
+        call = use.call or self.surrounding.around.prepared(use)
         if call is None or use.in_string or use.in_fstring:
             return
         owner, _, last = name.rpartition(".")

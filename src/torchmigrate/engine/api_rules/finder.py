@@ -73,7 +73,8 @@ class ApiFinder:
             name = name_of(use)
             if name is None or name.partition(".")[0] in own:
                 continue
-            calls = use.call is not None and use.role is not Role.STRING and use.sure
+            made = use.call or surrounding.around.prepared(use)
+            calls = made is not None and use.role is not Role.STRING and use.sure
             said = reported.get(id(use))
             if said:
                 if calls and not any(map(_judges_calls, said)):

@@ -92,6 +92,8 @@ class _Rewriting:
         case, use, place = self.case, self.use, self.place
         if use.role.value not in case.roles:
             raise DoesNotFit("another role")
+        if place.prepared is not None:
+            raise CannotFix("`functools.partial` gives the arguments")
         signature = self.variables.get("signature", signature_of(self.rule, self.match.symbol))
         given = given_by(signature, use)
         root: ast.AST = use.call if use.call is not None else use.node

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.flow.values import ValueFlow
+from torchmigrate.semantics.flow.values import PARTIAL, ValueFlow
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
-from torchmigrate.semantics.model import Scope, SemanticModel
+from torchmigrate.semantics.model import Role, Scope, SemanticModel, Use
 from torchmigrate.source.trees import children, walk
 
 
@@ -41,6 +41,26 @@ class FileFacts:
                     if not isinstance(child, ast.stmt):
                         stack.append(child)
         return self._parents.get(node) if node is not statement else None
+
+    def prepared(self, use: Use) -> ast.Call | None:
+        """The call that `functools.partial(f, ...)` prepares of the function that a use names.
+
+        It ends in `*` and `**` for what is given later. None for any other use.
+        """
+        outer = self.parent(use.node, use.statement) if use.role is Role.REFERENCE else None
+        if (
+            not isinstance(outer, ast.Call)
+            or not outer.args
+            or outer.args[0] is not use.node
+            or self.imported(outer.func) != PARTIAL
+        ):
+            return None
+        later = ast.copy_location(ast.Constant(...), outer)
+        later.lineno, later.col_offset = outer.end_lineno or outer.lineno, outer.end_col_offset or 0
+        rest = ast.copy_location(ast.Starred(later, ast.Load()), later)
+        options = ast.copy_location(ast.keyword(None, later), later)
+        call = ast.Call(outer.args[0], [*outer.args[1:], rest], [*outer.keywords, options])
+        return ast.copy_location(call, outer)
 
     @property
     def flow(self) -> ValueFlow:

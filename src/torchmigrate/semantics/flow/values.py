@@ -37,7 +37,7 @@ _MOST_KEYS = 4  # of a path: items of items of items
 _MOST_CALLEES = 20  # functions that are looked up to look up one
 _IN_PLACE = pattern(r"[a-z]\w*[^_]_")
 _STILL_MODULE = frozenset("cuda cpu to float double half bfloat16 train eval requires_grad_".split())
-_PARTIAL = "functools.partial"
+PARTIAL = "functools.partial"
 _SHIFTS = frozenset(["pop", "remove", "insert", "reverse", "sort", "clear"])
 _NOT_PLAIN = ("Enum", "Flag", "NamedTuple", "Model")  # their attributes are not what the class gives them
 # What they make holds what the argument holds.
@@ -651,7 +651,7 @@ class ValueFlow:
                     closed = closed and not method
             elif isinstance(outer, ast.Call) and node in outer.args:
                 closed = False
-                partial = outer.args[0] is node and self.imported(outer.func) == _PARTIAL
+                partial = outer.args[0] is node and self.imported(outer.func) == PARTIAL
                 if partial and self.definition(node) is function:
                     found.append((without_first(outer), shift))
             else:
