@@ -229,6 +229,101 @@ def test_in_place_where_names_or_parts_matter(use: str):
     assert added(text) == ["model = Net().cuda() | model.compile()"]
 
 
+TRAINER = """
+class Trainer:
+    def __init__(self, loader, device, rank):
+        self.loader = loader
+        self.model = Net(){chain}
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1){wrap}
+    def epoch(self):
+        for x in self.loader:
+            self.model(x).sum().backward()
+            self.optimizer.step(){more}
+"""
+
+
+def trainer(chain: str = "", wrap: str = "", more: str = "") -> str:
+    indented = (f"\n        {line}" if line else "" for line in (chain.strip("\n"), wrap))
+    before, behind = indented
+    chain = before if chain.startswith("\n") else chain
+    return NET + TRAINER.format(chain=chain, wrap=behind, more=more)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (trainer(), "self.model = Net()"),
+        (trainer(".to(device)"), "self.model = Net().to(device)"),
+        (trainer("\nself.model.cuda(rank)"), "self.model.cuda(rank)"),
+        (trainer("\nself.model = self.model.to(device)"), "self.model = self.model.to(device)"),
+        (
+            trainer(wrap="self.model = nn.parallel.DistributedDataParallel(self.model)"),
+            "self.model = Net()",
+        ),
+        (trainer(more="\n    def save(self):\n        torch.save(self.model, 'm.pt')"), "self.model = Net()"),
+    ],
+)
+def test_attributes_of_a_trainer(text: str, expected: str):
+    assert added(text) == [f"{expected} |         self.model.compile()"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        trainer(wrap="self.model = torch.jit.script(self.model)"),
+        trainer(wrap="self.model = prepare(self.model)"),  # which may compile it
+        trainer(more="\n    def again(self):\n        self.model = other()"),
+        trainer() + "Trainer([], 'cpu', 0).model = torch.compile(Net())\n",
+        trainer().replace("class Trainer:", "class Trainer(nn.Module):"),
+        trainer(more="\n    def forward(self, x):\n        return self.model(x)"),  # of a module elsewhere
+        trainer().replace("self.model(x).sum()", "x.sum()"),
+    ],
+)
+def test_attributes_left_alone(text: str):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            """
+            def build(rank):
+                model = Net()
+                model.cuda(rank)
+                model = nn.parallel.DistributedDataParallel(model, device_ids=[rank])
+                return model
+            """,
+            ["model.cuda(rank) |     model.compile()"],
+        ),
+        (
+            """
+            def build(device):
+                model = Net().to(device)
+                model.load_state_dict(torch.load("m.pt"))
+                return model, torch.optim.SGD(model.parameters(), lr=0.1)
+            """,
+            ["model = Net().to(device) |     model.compile()"],
+        ),
+        (
+            """
+            def build(rank):
+                net = nn.parallel.DistributedDataParallel(Net().cuda(rank), device_ids=[rank])
+                return net
+            """,
+            [],  # no name that holds the model
+        ),
+    ],
+)
+def test_models_that_a_function_builds_for_others(code: str, expected: list[str]):
+    assert added(case(code)) == expected
+
+
+def test_a_builder_and_its_caller_are_one_finding():
+    code = "def build(device):\n    net = Net()\n    net = nn.parallel.DistributedDataParallel(net)\n    return net\nmodel = build(0)\nmodel.train()"
+    assert added(case(code) + LOOP) == ["model = build(0) | model = torch.compile(model)"]
+
+
 def test_state_of_parts_keeps_its_keys_anyway():
     text = f"{NET}model = Net().cuda(){LOOP}torch.save(model.fc.state_dict(), path)\n"
     assert added(text) == ["model = Net().cuda() | model = torch.compile(model)"]
@@ -325,12 +420,6 @@ def test_left_alone(uses: str):
         def build(device):
             model = Net().to(device)
             return model
-        """,
-        """
-        def build(device):
-            model = Net().to(device)
-            model.load_state_dict(torch.load("m.pt"))
-            return model, torch.optim.SGD(model.parameters(), lr=0.1)
         """,
         # called once
         """

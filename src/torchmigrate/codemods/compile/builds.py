@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchmigrate.codemods.compile.events import Build
 from torchmigrate.codemods.compile.kinds import Built, ModelKinds
-from torchmigrate.semantics.flow.mentions import Spot, blocks
+from torchmigrate.semantics.flow.mentions import Spot, blocks, variable
 from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
 from torchmigrate.source.trees import last_name
 
@@ -72,13 +72,15 @@ class Builds:
                 return
             value = value.body
         core = _core(value, chain)
-        if core is None or not isinstance(target, ast.Name) or not self._may_be_model(target, core, scope):
+        name = variable(target)
+        if core is None or not name or not self._may_be_model(target, core, scope):
             return
-        yield Build(target.id, target, core, tuple(chain), self.kinds.built(core, scope), spot)
+        assert isinstance(target, (ast.Name, ast.Attribute)), "what else has a name"
+        yield Build(name, target, core, tuple(chain), self.kinds.built(core, scope), spot)
 
-    def _may_be_model(self, target: ast.Name, core: ast.Call, scope: Scope) -> bool:
+    def _may_be_model(self, target: ast.expr, core: ast.Call, scope: Scope) -> bool:
         kind = self.kinds.built(core, scope)
-        return kind is Built.MODEL or (kind is Built.UNKNOWN and target.id in self._with_parameters)
+        return kind is Built.MODEL or (kind is Built.UNKNOWN and last_name(target) in self._with_parameters)
 
 
 def _core(value: ast.expr, chain: list[str]) -> ast.Call | None:

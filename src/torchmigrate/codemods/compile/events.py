@@ -44,10 +44,10 @@ class ModelEvent(Struct, eq=False):
 
 
 class Build(Struct, eq=False):
-    """An assignment of a new model to a variable."""
+    """An assignment of a new model to a variable: a name, or an attribute of `self`."""
 
     name: str
-    target: ast.Name
+    target: ast.Name | ast.Attribute
     core: ast.Call  # the call that makes the model, without the `.to(device)` after it
     chain: tuple[str, ...]  # the methods after it
     kind: Built
@@ -55,13 +55,21 @@ class Build(Struct, eq=False):
 
 
 class Life(Struct, eq=False):
-    """A variable of a scope that holds a model: its builds and all that happens to it, in source order."""
+    """A variable of a scope, or of the objects of a class, that holds a model.
+
+    It has the builds and all that happens to the model, in source order.
+    """
 
     name: str
     builds: list[Build]
     happenings: list[ModelEvent] = field(default_factory=list)
     # id() of the statements that bind the same model again, with the name
     rebinds: set[tuple[int, str]] = field(default_factory=set)
+
+    def statements(self) -> set[int]:
+        """id() of the statements that assign the model to its variable."""
+        again = {statement for statement, name in self.rebinds if name == self.name}
+        return again | {id(build.spot.statement) for build in self.builds}
 
     def has(self, *events: Event) -> bool:
         return any(item.event in events for item in self.happenings)

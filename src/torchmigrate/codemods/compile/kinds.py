@@ -224,13 +224,13 @@ class ModelKinds:
 
     def mentions_compiler(self, node: ast.stmt) -> bool:
         """Whether something that compiles, traces or exports is used anywhere in a function or class."""
-        lines = self._compiler_lines
+        lines = self.compiler_lines
         marks = getattr(node, "decorator_list", ())
         index = bisect_left(lines, min((mark.lineno for mark in marks), default=node.lineno))
         return index < len(lines) and lines[index] <= (node.end_lineno or node.lineno)
 
     @cached_property
-    def _compiler_lines(self) -> list[int]:
+    def compiler_lines(self) -> list[int]:
         """The lines of the file on which something compiles, traces or exports."""
         lines = [
             node.func.end_lineno or node.lineno

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate.codemods.compile.builds import MODES, SAME_OBJECT, Builds, assigned, is_method_of_same
-from torchmigrate.codemods.compile.events import Event, Life, ModelEvent
+from torchmigrate.codemods.compile.events import Build, Event, Life, ModelEvent
 from torchmigrate.codemods.compile.kinds import ModelKinds, Role
-from torchmigrate.semantics.flow.mentions import Mention, Mentions, parameters
+from torchmigrate.semantics.flow.mentions import Mention, Mentions, parameters, spots, variable
 from torchmigrate.semantics.model import Scope, SemanticModel
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
@@ -50,18 +50,46 @@ class ModelHistories:
         body = scope.node.body  # type: ignore[attr-defined]
         if not isinstance(body, list):
             return []  # a lambda assigns nothing
+        builds = [build for build in self.builds.of(scope) if isinstance(build.target, ast.Name)]
+        return self._lives(builds, body, scope)
+
+    def of_objects(self, owner: ast.ClassDef) -> Iterator[tuple[Scope, list[Life]]]:
+        """The attributes of `self` to which a method of a class assigns models, with the method's scope.
+
+        Attributes that are also assigned something else are left out. What other methods do is `nested`.
+        """
+        methods = [item for item in owner.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        stored: dict[str, set[int]] = {}
+        for spot in spots(owner.body):
+            statement = spot.statement
+            if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+                continue
+            if not isinstance(statement.value, ast.Constant):  # `self.model = None`
+                for node in walk(statement):
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                        stored.setdefault(variable(node), set()).add(id(statement))
+        for method in methods:
+            scope = self.kinds.scopes[id(method)]
+            builds = [build for build in self.builds.of(scope) if isinstance(build.target, ast.Attribute)]
+            lives = self._lives(builds, owner.body, scope, method)
+            yield scope, [life for life in lives if stored[life.name] <= life.statements()]
+
+    def _lives(
+        self, builds: list[Build], body: list[ast.stmt], scope: Scope, method: ast.AST | None = None
+    ) -> list[Life]:
+        """The lives of what is built, from all that `body` does with it."""
         lives: dict[str, Life] = {}
-        for build in self.builds.of(scope):
+        for build in builds:
             lives.setdefault(build.name, Life(build.name, [])).builds.append(build)
         if not lives:
             return []
         aliases = dict.fromkeys(lives, "")
-        mentions = Mentions(self.source, body, frozenset(lives), self._hidden)
+        mentions = Mentions(self.source, body, frozenset(lives), self._hidden, method)
         for name, life in lives.items():
             self._follow(life, name, mentions, scope, aliases)
         others = {alias: name for alias, name in aliases.items() if name}
         if others:  # `model_without_ddp = model`: what happens to it happens to the model
-            again = Mentions(self.source, body, frozenset(others), self._hidden)
+            again = Mentions(self.source, body, frozenset(others), self._hidden, method)
             for alias, name in others.items():
                 self._follow(lives[name], alias, again, scope, {})
         for life in lives.values():
@@ -120,11 +148,11 @@ class ModelHistories:
             if isinstance(outer, ast.Call) and outer is not node and not is_method_of_same(outer):
                 return
         for target, value in assigned(mention.spot.statement):
-            if value is not top or not isinstance(target, ast.Name):
+            if value is not top or not variable(target):
                 continue
-            if target.id == name:
+            if variable(target) == name:
                 life.rebinds.add((id(mention.spot.statement), name))
-            elif name == life.name:
+            elif name == life.name and isinstance(target, ast.Name) and isinstance(mention.node, ast.Name):
                 aliases.setdefault(target.id, name)
 
     def _events(
@@ -165,7 +193,7 @@ class ModelHistories:
         if isinstance(parent, (ast.Return, ast.Yield)):
             yield Event.RETURNED, node
         elif any(
-            value is node and isinstance(target, ast.Name) and target.id == mention.node.id
+            value is node and variable(target) == variable(mention.node)
             for target, value in assigned(mention.spot.statement)
         ):
             return  # model = model.cuda()

@@ -66,9 +66,22 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterable[Findi
     if is_taken_over(names) or any(below(module, _TESTS) for module in imported):
         return
     lives = ModelHistories(names, file.source)
+    found: list[tuple[Life, Scope]] = []
     for scope in lives.builds.scopes():
         if isinstance(scope.node, ast.Module) or _may_train(scope, lives):
-            yield from _in_scope(scope, lives, rule, file)
+            found += [(life, scope) for life in _candidates(lives.of(scope), scope)]
+    if not lives.kinds.compiler_lines:
+        for owner in names.nodes(ast.ClassDef):
+            if _holds_models(owner, lives):
+                for scope, every in lives.of_objects(owner):
+                    found += [(life, scope) for life in _candidates(every, scope)]
+    called = {
+        id(lives.kinds.definition(build.core.func, scope)) for life, scope in found for build in life.builds
+    }
+    for life, scope in found:
+        # What calls the function compiles the model, or does so already.
+        if not _is_handed_out(life) or not (lives.kinds.compiler_lines or id(scope.node) in called):
+            yield _finding(life, scope, rule, file)
 
 
 def _differentiates_twice(names: SemanticModel, text: str) -> str | None:
@@ -97,22 +110,25 @@ def _may_train(scope: Scope, lives: ModelHistories) -> bool:
         return False
     if owner is None or not isinstance(owner.node, ast.ClassDef):
         return True
-    methods = {item.name for item in owner.node.body if isinstance(item, ast.FunctionDef)}
-    return (
-        "forward" not in methods
-        and lives.kinds.class_built(owner.node, owner.parent or owner) is Built.UNKNOWN
-    )
+    return _holds_models(owner.node, lives)
 
 
-def _in_scope(scope: Scope, lives: ModelHistories, rule: Rule, file: FileContext) -> Iterator[Finding]:
-    every = lives.of(scope)
+def _holds_models(owner: ast.ClassDef, lives: ModelHistories) -> bool:
+    """Whether a class, such as a trainer, is something else than a module."""
+    methods = {item.name for item in owner.body if isinstance(item, ast.FunctionDef)}
+    scope = lives.kinds.scopes[id(owner)]
+    return "forward" not in methods and lives.kinds.class_built(owner, scope.parent or scope) is Built.UNKNOWN
+
+
+def _candidates(every: list[Life], scope: Scope) -> Iterator[Life]:
+    """The models of a scope, or of the objects of a class, that could be compiled."""
     found = [life for life in every if _is_candidate(life, scope)]
     models = {id(build.core) for life in every for build in life.builds if build.kind is Built.MODEL}
     models |= {id(build.core) for life in found for build in life.builds}
     for life in found:
         # A part of another model is compiled with that, or not at all.
         if not any(id(item.node) in models for item in life.happenings):
-            yield _finding(life, scope, rule, file)
+            yield life
 
 
 # ---- is it worth it ---------------------------------------------------------------------------------
@@ -123,8 +139,7 @@ def _is_candidate(life: Life, scope: Scope) -> bool:
         return False
     if _rebuilt(life):
         return False
-    known = {statement for statement, name in life.rebinds if name == life.name}
-    known |= {id(build.spot.statement) for build in life.builds}
+    known = life.statements()
     if any(id(binding.statement) not in known for binding in scope.bindings.get(life.name, ())):
         return False
     if any(_NOT_MODEL_NAMES.search(name) for build in life.builds for name in (life.name, _callee(build))):
@@ -136,10 +151,17 @@ def _is_candidate(life: Life, scope: Scope) -> bool:
         (moved or in_mode) and life.has(Event.PARAMETERS)
     ):
         return False
+    if _is_handed_out(life):
+        return life.builds[0].kind is Built.MODEL and life.has(Event.WRAP, Event.TRAINED)
     if life.has(Event.TRAINED):
-        return life.has(Event.CALL, Event.USE) or (life.has(Event.GIVEN) and not life.has(Event.RETURNED))
+        return life.has(Event.CALL, Event.USE, Event.GIVEN)
     looped = any(item.event is Event.CALL and _repeated(item, life) for item in life.happenings)
     return looped and (moved or in_mode or life.has(Event.STATE))
+
+
+def _is_handed_out(life: Life) -> bool:
+    """Whether a function builds the model for others, which run it."""
+    return life.has(Event.RETURNED) and not life.has(Event.CALL, Event.USE)
 
 
 def _repeated(item: ModelEvent, life: Life) -> bool:
@@ -275,7 +297,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding
         message=fill(rule.summary, life.name, {"model": life.name}),
         severity=level,
         start=start,
-        end=start + len(target.id),
+        end=file.source.span(target)[1],
         help=f"{made}; {advice}" if isinstance(made, str) else advice,
         fix=made if isinstance(made, Fix) else None,
         url=url_of(rule),
@@ -313,8 +335,8 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -
 
 def _keeps_its_keys(life: Life) -> bool:
     """Whether something asks for the keys, the class or the parts of the model, which a wrapper changes."""
-    if life.has(Event.STATE, Event.IDENTITY):
-        return True
+    if life.has(Event.STATE, Event.IDENTITY) or "." in life.name or _is_handed_out(life):
+        return True  # what other methods and callers do with it is not all in sight
     barrier = _barrier(life)
     for item in life.happenings:
         if item.event is not Event.CHANGE or isinstance(getattr(item.node, "ctx", None), ast.Load):

@@ -1,4 +1,7 @@
-"""Every mention of some variables in a scope: where it stands, what is around it, whether it is in a loop."""
+"""Every mention of some variables in a scope: where it stands, what is around it, whether it is in a loop.
+
+A variable is a name, or an attribute of `self` in a class: `self.model`.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class Mention(Struct, frozen=True, eq=False):
     class that is defined in the scope, so that it is unknown when it runs.
     """
 
-    node: ast.Name
+    node: ast.Name | ast.Attribute
     spot: Spot
     loops: frozenset[int]
     nested: bool
@@ -72,7 +75,15 @@ class Mention(Struct, frozen=True, eq=False):
         return position(self.spot, self.node)
 
 
-def position(spot: Spot, node: ast.Name) -> Position:
+def variable(node: ast.AST) -> str:
+    """How a variable is written, `model` or `self.model`; else empty."""
+    if isinstance(node, ast.Name):
+        return node.id
+    owner = node.value if isinstance(node, ast.Attribute) else None
+    return f"self.{node.attr}" if isinstance(owner, ast.Name) and owner.id == "self" else ""  # type: ignore[attr-defined]
+
+
+def position(spot: Spot, node: ast.Name | ast.Attribute) -> Position:
     """What names are in order by: first the statement, since names in f-strings may be misplaced."""
     statement = spot.statement
     return (statement.lineno, statement.col_offset, node.lineno, node.col_offset)
@@ -86,6 +97,7 @@ class Mentions:
         body: the statements of the scope.
         wanted: the variables.
         hidden: which names a nested function does not take from here, since it binds them itself.
+        method: for a class, the function that is not counted as nested: what runs in it runs in this order.
     """
 
     def __init__(
@@ -94,6 +106,7 @@ class Mentions:
         body: list[ast.stmt],
         wanted: frozenset[str],
         hidden: Callable[[ast.AST], frozenset[str]],
+        method: ast.AST | None = None,
     ) -> None:
         self.of: dict[str, list[Mention]] = {name: [] for name in wanted}
         self._parents: dict[ast.AST, ast.AST] = {}
@@ -110,7 +123,8 @@ class Mentions:
             self._expressions(spot, names, loops, nested)
             inner, deeper = names, nested
             if isinstance(statement, _FUNCTIONS):
-                inner, loops, deeper = names - hidden(statement), _NONE, True
+                inner, loops = names - hidden(statement), _NONE
+                deeper = deeper or statement is not method
             elif isinstance(statement, ast.ClassDef):
                 deeper = True
             elif isinstance(statement, LOOPS):
@@ -150,10 +164,12 @@ class Mentions:
                 if isinstance(child, ast.stmt):
                     continue  # it has a spot of its own
                 self._parents[child] = node
-                if isinstance(child, ast.Name):
-                    if child.id in names and isinstance(child.ctx, ast.Load):
-                        self.of[child.id].append(Mention(child, spot, loops, nested))
-                    continue
+                if isinstance(child, (ast.Name, ast.Attribute)):
+                    name = variable(child)
+                    if name in names and isinstance(child.ctx, ast.Load):
+                        self.of[name].append(Mention(child, spot, loops, nested))
+                    if isinstance(child, ast.Name):
+                        continue
                 if isinstance(child, ast.Lambda):
                     todo.append((child, names - parameters(child.args), loops))
                 elif isinstance(child, _COMPREHENSIONS):
@@ -180,6 +196,16 @@ def parameters(arguments: ast.arguments) -> frozenset[str]:
     single = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *single)
     return frozenset(item.arg for item in every)
+
+
+def spots(body: list[ast.stmt]) -> Iterator[Spot]:
+    """All statements of a body, those of the functions and classes in it included."""
+    todo = [*_spots(body, None)]
+    while todo:
+        spot = todo.pop()
+        yield spot
+        for block in blocks(spot.statement):
+            todo += _spots(block, spot)
 
 
 def _spots(block: Sequence[ast.stmt], outer: Spot | None) -> Iterator[Spot]:
