@@ -200,6 +200,15 @@ FUNCTIONS = {
         "return s.softmax(-1) @ v",
         "attn_mask=m & (mask.sum(0) >= 1)",
     ),
+    "one mask always, one perhaps": (
+        """
+        s = (q @ k.mT).masked_fill(q.sum(-1, keepdim=True) < -9, -1e9)
+        if mask is not None:
+            s = s.masked_fill(mask == 0, -1e9)
+        return s.softmax(-1) @ v
+        """,
+        "(mask != 0) & (q.sum(-1, keepdim=True) >= -9) if mask is not None else q.sum(-1, keepdim=True) >= -9",
+    ),
     "two biases": (
         "s = q @ k.mT + mask\ns += mask.T * 2\nreturn s.softmax(-1) @ v",
         "attn_mask=mask + mask.T * 2",
@@ -309,6 +318,14 @@ MODULES = {
         "return self.attend(q @ k.mT) @ v",
         "self.attend = nn.Sequential(nn.Softmax(dim=-1), nn.Dropout(0.1))",
     ),
+    "layer in a branch": (
+        "a = (q @ k.mT).softmax(-1)\nif self.drop is not None:\n    a = self.drop(a)\nreturn a @ v",
+        "self.drop = nn.Dropout(0.1)",
+    ),
+    "function in a branch": (
+        "a = (q @ k.mT).softmax(-1)\nif self.training:\n    a = F.dropout(a, self.p)\nreturn a @ v",
+        "self.p = 0.1",
+    ),
     "training": (
         "a = (q @ k.mT).softmax(-1)\nreturn F.dropout(a, self.p, self.training) @ v",
         "self.p = 0.1",
@@ -344,6 +361,9 @@ def test_dropout_is_applied_in_training_only() -> None:
         in check(module(*MODULES["layers in a row"]))[1]
     )
     assert "dropout_p=self.p if self.training else 0.0" in check(module(*MODULES["training"]))[1]
+    assert "dropout_p=self.p if self.training else 0.0" in check(module(*MODULES["function in a branch"]))[1]
+    branch = check(module(*MODULES["layer in a branch"]))[1]
+    assert "dropout_p=self.drop.p if self.drop is not None and self.drop.training else 0.0" in branch
 
 
 @pytest.mark.parametrize(
@@ -357,7 +377,10 @@ def test_dropout_is_applied_in_training_only() -> None:
         ("s = q @ k.mT * mask\nreturn s.softmax(-1) @ v", "the scale may be a tensor"),
         ("s = q @ k.mT * 2 * 3\nreturn s.softmax(-1) @ v", "the scores are scaled twice"),
         ("s = (q @ k.mT).masked_fill(mask == 0, -1e9) + mask\nreturn s.softmax(-1) @ v", "there are several masks"),
-        ("s = q @ k.mT + mask\nif mask.any():\n    s = s + mask\nreturn s.softmax(-1) @ v", "there are several masks"),
+        (
+            "s = q @ k.mT\nif mask.all():\n    s = s + mask\nif mask.any():\n    s = s + mask\nreturn s.softmax(-1) @ v",
+            "there are several masks",
+        ),
         ("s = (q @ k.mT).masked_fill(mask == 0, -1e9) * -0.5\nreturn s.softmax(-1) @ v", "by a value that may be negative"),
         ("w = F.softmax((q @ k.mT).float(), -1)\nreturn w @ v.float()", "its result is not cast back"),
         ("w = F.softmax(q @ k.mT, -1).half()\nreturn w @ v.half()", "to another dtype"),
@@ -444,7 +467,7 @@ def test_a_tensor_as_scale_is_refused() -> None:
     assert after == text
 
 
-def test_comments_stay() -> None:
+def test_comments_of_steps_go_with_them() -> None:
     text = function(
         """
         # the scores
@@ -455,5 +478,23 @@ def test_comments_stay() -> None:
         """
     )
     after = check(text)[1]
-    for comment in ("# the scores", "# (b, h, n, m)", "# the weights", "# \"rows\" of '#'", "# done"):
-        assert comment in after
+    assert [line.partition("#")[2] for line in after.splitlines() if "#" in line] == [" the scores", " done"]
+
+
+def test_a_comment_above_the_product_is_enough() -> None:
+    text = function(
+        """
+        x = q + 1  # kept
+
+        # the scores
+        s = q @ k.mT
+        if mask is not None:
+            # hide some
+            s = s + mask
+        w = s.softmax(-1)
+        # the values
+        return w @ v
+        """
+    )
+    after = check(text)[1]
+    assert [line.partition("#")[2] for line in after.splitlines() if "#" in line] == [" kept", " the values"]

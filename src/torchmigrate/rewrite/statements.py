@@ -330,14 +330,25 @@ class Rewriting:
             if number + 1 < len(new) and isinstance(new[number + 1], Code):
                 yield from [""] * gap
 
-    def remove(self, statement: ast.stmt, *, remarks: bool = True) -> None:
+    def has_note(self, statement: ast.stmt) -> bool:
+        """Whether a comment stands directly above a statement."""
+        begin = self.first_line(statement)
+        return self._comment_start(-1, begin) < begin
+
+    def remove(
+        self, statement: ast.stmt, *, remarks: bool = True, notes: bool = True, above: bool = False
+    ) -> None:
         """Take a statement away with its lines.
 
         Args:
-            remarks: whether comments on its lines of code stay; those on lines of their own always do.
+            remarks: whether comments on its lines of code stay.
+            notes: whether comments on lines of their own stay.
+            above: whether comment lines directly above it go too.
         """
         begin, end = self.first_line(statement, ended=True), self.after(statement)
-        self._drop(begin, end, remarks=remarks)
+        if above:
+            begin = self._comment_start(-1, begin)
+        self._drop(begin, end, remarks=remarks, notes=notes)
         self._removed.append((begin, end))
 
     def make_pass(self, statement: ast.stmt) -> None:
@@ -566,12 +577,12 @@ class Rewriting:
         comments = self._lines_of_file.comments
         return comments[bisect_left(comments, (start, "")) : bisect_left(comments, (end, ""))]
 
-    def _drop(self, start: int, end: int, *, remarks: bool = True) -> None:
-        """Take lines away, but their comments."""
+    def _drop(self, start: int, end: int, *, remarks: bool = True, notes: bool = True) -> None:
+        """Take lines away; remarks on them, and notes on lines of their own, stay."""
         self._cut.append((start, end))
         for offset, text in self._comments(start, end):
             alone = not self.text[line_start(self.text, offset) : offset].strip()
-            if not is_marker(text) and (remarks or alone):
+            if not is_marker(text) and (notes if alone else remarks):
                 self._insert(start, text, start)
 
 

@@ -43,7 +43,7 @@ class Mask(Struct, frozen=True):
 
     test: the condition under which it is applied.
     boolean: whether it says which keys take part; else it is added.
-    also: a second one of the same kind.
+    also: a second one of the same kind, which is applied always.
     """
 
     value: ast.expr
@@ -55,8 +55,15 @@ class Mask(Struct, frozen=True):
     def argument(self) -> Argument:
         """The argument of the new call."""
         if self.also is not None:
-            both = "$one & $other" if self.boolean else "$one + $other"
-            return Argument(code(both, one=self._code(), other=self.also._code()), "attn_mask")
+            both = code(
+                "$one & $other" if self.boolean else "$one + $other",
+                one=self._code(),
+                other=self.also._code(),
+            )
+            if self.test is None:
+                return Argument(both, "attn_mask")
+            mask = code("$both if $test else $other", both=both, test=self.test, other=self.also._code())
+            return Argument(mask, "attn_mask")
         if self.how is How.CAUSAL and self.test is None:
             return Argument("True", "is_causal")
         mask = self._code()
@@ -100,10 +107,10 @@ def negated(node: ast.expr, site: Site, reader: Reader) -> Mask:
 
 
 def joined(one: Mask, other: Mask) -> Mask | None:
-    """Two masks as one; None where they are of different kinds, or applied under conditions."""
-    if one.also or other.also or one.test or other.test or one.boolean is not other.boolean:
+    """Two masks as one; None where they are of different kinds, or both applied under conditions."""
+    if one.also or other.also or (one.test and other.test) or one.boolean is not other.boolean:
         return None
-    return replace(one, also=other)
+    return replace(other, also=one) if other.test else replace(one, also=other)
 
 
 def fill_of(node: ast.expr, reader: Reader, value_of: Callable[[ast.Name], ast.expr | None]) -> bool:

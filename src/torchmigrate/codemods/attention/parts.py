@@ -49,6 +49,7 @@ class Parts(Struct):
     divided: whether the scores are divided by `scale`.
     dropout: the probability; training: the expression that says whether it is applied, None: always.
     module: the dropout layer instead; number: which one of the `nn.Sequential` it is part of.
+    dropped_if: the test of the branch that applies the dropout.
     trail: the statements that compute nothing else.
     """
 
@@ -64,6 +65,7 @@ class Parts(Struct):
     training: ast.expr | None = None
     module: ast.Attribute | None = None
     number: int | None = None
+    dropped_if: ast.expr | None = None
 
 
 class PartsReader:
@@ -118,7 +120,7 @@ class PartsReader:
 
     def _weights(self, node: ast.expr, before: int, turns: int = 0) -> None:
         if isinstance(node, ast.Name):
-            value, where = self.trail.definition(node, before)
+            value, where = self._dropped(node, before) or self.trail.definition(node, before)
             return self._weights(value, where, turns)
         if isinstance(node, ast.Attribute) and node.attr == "mT":
             return self._weights(node.value, before, turns + 1)
@@ -145,6 +147,27 @@ class PartsReader:
             raise Unclear("the dimensions of the weights are permuted")
         self._softmax(operation, before)
         return self._scores(inner, before)
+
+    def _dropped(self, node: ast.Name, before: int) -> tuple[ast.expr, int] | None:
+        """The weights before `if self.dropout is not None: weights = self.dropout(weights)`, and where."""
+        changes = (where for where in range(before - 1, -1, -1) if binds(self.site.block[where], node.id))
+        where = next(changes, None)
+        statement = self.site.block[where] if where is not None else None
+        if where is None or not isinstance(statement, ast.If) or statement.orelse or len(statement.body) > 1:
+            return None
+        (change,) = statement.body
+        operation = self.reader.operation(change.value, self.site.owner) if is_plain(change) else None
+        weights = operation.operands[0] if operation is not None and operation.operands else None
+        if operation is None or operation.kind != "dropout" or not isinstance(weights, ast.Name):
+            return None
+        if weights.id != node.id:
+            return None
+        self.trail.note(node, statement)
+        self.trail.reads.append(weights)
+        self._dropout(operation, where)
+        self.found.dropped_if = statement.test
+        self.trail.capture(where, statement.test)
+        return weights, where
 
     def _softmax(self, operation: Operation, before: int) -> None:
         self.casts.of_softmax(operation)

@@ -21,15 +21,14 @@ from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.operations import Reader
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.base.words import Words
-from torchmigrate.findings import Finding, Fix, because
+from torchmigrate.findings import Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.rewrite.code import Argument, code
+from torchmigrate.rewrite.code import Argument, Part, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import begins_line, logical_line
 from torchmigrate.rewrite.long_calls import call_instead
 from torchmigrate.rewrite.placing import use_at
-from torchmigrate.rewrite.statements import removed
 from torchmigrate.semantics.model import Scope
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
@@ -96,14 +95,35 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     arguments = _arguments(parts, site, reader)
     call = call_instead(source, site.product, spelling.text, arguments, parts.result.of, together=3)
     edits = [call, *spelling.edits]
-    edits += removed(
-        file.rewriting(), [*parts.trail.gone, *(statement for statement, _ in parts.trail.inner)]
-    )
+    edits += _without_steps(parts, site, file)
     case = rule.cases[0]
     if any(item.keyword == "scale" for item in arguments):
         case = replace(case, requires=_SCALE_SINCE)
     level, reason = applicability(case, rule, file.versions)
     return file.fixes.fix(rule, f"Use `{NEW.rpartition('.')[2]}`", level, reason, edits)
+
+
+def _dropout(chance: Part, tests: Sequence[Part]) -> Argument:
+    """The probability of dropout where all tests hold, and none elsewhere."""
+    if not tests:
+        return Argument(code("$chance", chance=chance), "dropout_p")
+    test = tests[0] if len(tests) == 1 else code("$one and $other", one=tests[0], other=tests[1])
+    return Argument(code("$chance if $test else 0.0", chance=chance, test=test), "dropout_p")
+
+
+def _without_steps(parts: Parts, site: Site, file: FileContext) -> list[Edit]:
+    """Take the steps away with the comments on them.
+
+    What is written above the first stays, if nothing is written above the product.
+    """
+    rewriting = file.rewriting()
+    steps = sorted(parts.trail.gone, key=lambda item: item.lineno)
+    for number, step in enumerate(steps):
+        above = number > 0 or rewriting.has_note(site.statement)
+        rewriting.remove(step, remarks=False, notes=False, above=above)
+    for step, _ in parts.trail.inner:
+        rewriting.remove(step)
+    return rewriting.edits()
 
 
 def _shares_lines(site: Site, parts: Parts, source: Source) -> bool:
@@ -124,14 +144,14 @@ def _arguments(parts: Parts, site: Site, reader: Reader) -> list[Argument]:
     found = [Argument(part.turn.of(part.node)) for part in (query, key, parts.value)]
     if parts.mask is not None:
         found.append(parts.mask.argument())
+    tests = [] if parts.dropped_if is None else [parts.dropped_if]
     if parts.module is not None:
         index = str(parts.number) if parts.number is not None else None
         layer = code("$layer" if index is None else "$layer[$index]", layer=parts.module, index=index)
-        found.append(Argument(code("$layer.p if $layer.training else 0.0", layer=layer), "dropout_p"))
+        found.append(_dropout(code("$layer.p", layer=layer), [*tests, code("$layer.training", layer=layer)]))
     elif parts.dropout is not None:
         chance = parts.dropout if hasattr(parts.dropout, "lineno") else "0.5"
-        when = "$chance if $training else 0.0" if parts.training is not None else "$chance"
-        found.append(Argument(code(when, chance=chance, training=parts.training), "dropout_p"))
+        found.append(_dropout(chance, tests if parts.training is None else [*tests, parts.training]))
     scale, divided = parts.scale, parts.divided
     one, other = (part.node if part.turn == STAY else None for part in (query, key))
     if scale is None:
