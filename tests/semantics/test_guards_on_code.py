@@ -53,6 +53,11 @@ CLEAN = {
         except AttributeError:
             HAS_AMP = False
     """,
+    "a_function_that_is_wrapped": """
+        import torch.nn.functional as F
+        F.upsample = counted(F.upsample)
+        F.upsample = F.tanh = timed(before=F.upsample)
+    """,
     "bound_in_both_branches_of_a_test": """
         import torch
         import torch.nn.functional as F

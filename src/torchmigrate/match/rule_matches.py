@@ -250,7 +250,7 @@ class RuleMatcher:
                 if optional_import and (not new or defaults.is_tested(use)):
                     return None
         elif use.call is None and (
-            (not use.method and self._is_default(use, new, defaults)) or defaults.is_only_asked_for(use)
+            (not use.method and self._is_default(use, new, defaults)) or defaults.is_only_looked_at(use)
         ):
             return None
         if use.role is Role.IMPORT and symbol in rule.modules:

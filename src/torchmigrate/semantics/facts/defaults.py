@@ -45,11 +45,17 @@ class Defaults:
         only = value[0] if len(value) == 1 else None
         return only.name if isinstance(only, QualifiedName) and only.sure else None
 
-    def is_only_asked_for(self, use: Use) -> bool:
-        """Whether code only asks if a name is there, in a `try` that goes on without it.
+    def is_only_looked_at(self, use: Use) -> bool:
+        """Whether code only asks if a name is there, in a `try` that goes on without it; or wraps what is there.
 
-        `getattr(torch.cuda.amp, "autocast") is not None`, or `torch.cuda.amp.autocast` as a statement
+        `getattr(torch.cuda.amp, "autocast") is not None`, or `torch.cuda.amp.autocast` as a statement;
+        `F.upsample = counted(F.upsample)`.
         """
+        statement = use.statement
+        if isinstance(statement, ast.Assign) and isinstance(use.node, ast.Attribute):
+            places = [item for item in statement.targets if isinstance(item, ast.Attribute)]
+            if any(ast.unparse(item) == ast.unparse(use.node) for item in places):
+                return True
         if use.role is Role.IMPORT or not survives(use.guards, MISSING_NAME):
             return False
         around = self.around.parent(use.node, use.statement)
