@@ -46,7 +46,7 @@ class Defaults:
         return only.name if isinstance(only, QualifiedName) and only.sure else None
 
     def is_only_looked_at(self, use: Use) -> bool:
-        """Whether code only asks if a name is there, in a `try` that goes on without it; or wraps what is there.
+        """Whether code only asks if a name is there, in a `try` that goes on without it, or wraps a function.
 
         `getattr(torch.cuda.amp, "autocast") is not None`, or `torch.cuda.amp.autocast` as a statement;
         `F.upsample = counted(F.upsample)`.
