@@ -107,6 +107,53 @@ def test_a_fix_that_breaks_a_test_which_needs_the_tests_before_it_is_found(tmp_p
     assert [taken["tests"] for taken in repository.report["taken_back"]] == [["test_model.py::test_source"]]
 
 
+# ---- what torch says ------------------------------------------------------------------------------------------
+
+# An error of torch 2.13, and what to do.
+SAID = [
+    ("only integer tensors of a single element can be converted to an index", "use `//` where"),
+    ("tensors used as indices must be long, int, byte or bool tensors", "use `//` where"),
+    ("result type Float can't be cast to the desired output type Long", "use `//` if"),
+    ("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char", "add `.bool()`"),
+    ("masked_select: expected BoolTensor for mask", "add `.bool()`"),
+    ("Subtraction, the `-` operator, with a bool tensor is not supported.", "write `~mask`"),
+    ("a leaf Variable that requires grad is being used in an in-place operation.", "under `torch.no_grad()`"),
+    (
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+        "through a view",
+    ),
+    (
+        "one of the variables needed for gradient computation has been modified by an inplace operation",
+        "before the step",
+    ),
+    ("view size is not compatible with input tensor's size and stride", "use `reshape`"),
+    ("invalid index of a 0-dim tensor. Use `tensor.item()` in Python", "use `.item()`"),
+    ("stft requires the return_complex parameter be given for real inputs", "`return_complex=True`"),
+    ("Legacy autograd function with non-static forward method is deprecated.", "`ctx` in the place"),
+    (
+        "mean(): could not infer output dtype. Input dtype must be either a floating point",
+        "a mean needs floats",
+    ),
+    ("Weights only load failed. Re-running `torch.load`", "`weights_only=False`"),
+]
+
+
+def test_errors_of_torch_say_what_to_do(tmp_path: Path, fast: str) -> None:
+    raising = "\n\n".join(
+        f"def test_{number}():\n    raise RuntimeError({words!r})\n"
+        for number, (words, _) in enumerate([*SAID, ("the index is no tensor", "")])
+    )
+    repository = Repository(tmp_path, {**PROJECT, "test_said.py": raising})
+    repository.upgrade("--env", fast, "--no-evidence", code=1)
+    causes = {name: each["cause"] for each in repository.report["failing"] for name in each["tests"]}
+    for number, (_, what) in enumerate(SAID):
+        assert what in causes[f"test_said.py::test_{number}"]
+    assert (
+        causes[f"test_said.py::test_{len(SAID)}"]
+        == "possibly about torch: no rule applies to a line of the traceback"
+    )
+
+
 # ---- the Python that runs the tests --------------------------------------------------------------------------
 
 
@@ -232,6 +279,15 @@ def test_a_command_for_a_shell_is_refused_with_the_right_one(tmp_path: Path, fas
     error = error_of(repository, "--env", fast, "--test", command)
     assert error.endswith(f"use `sh -c {shlex.quote(command)}`")
     assert not repository.work.exists()
+
+
+@pytest.mark.parametrize("command", ["env PYTHONPATH=lib pytest", "sh -c 'PYTHONPATH=lib pytest'"])
+def test_a_command_that_replaces_the_path_of_python(tmp_path: Path, fast: str, command: str) -> None:
+    repository = Repository(tmp_path, {"lib/model.py": MODEL, "test_model.py": TEST})
+    error = error_of(repository, "--env", fast, "--test", command)
+    assert "replaces PYTHONPATH" in error and "`sh -c 'PYTHONPATH=lib:$PYTHONPATH python -m pytest'`" in error
+    repository.upgrade("--env", fast, "--test", "sh -c 'PYTHONPATH=lib:$PYTHONPATH python -m pytest'")
+    assert not repository.report["broken"]
 
 
 def test_a_shell_may_run_the_tests(tmp_path: Path, fast: str) -> None:

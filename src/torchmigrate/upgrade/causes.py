@@ -32,8 +32,55 @@ _NO_DEVICE = pattern(
 )
 # torch's own words -> what to do.
 _SAID = {
-    "Weights only load failed": "since torch 2.6, `torch.load` only reads tensors and plain containers: "
-    "pass `weights_only=False` for a file that you trust",
+    "Weights only load failed": (
+        "since torch 2.6, `torch.load` only reads tensors and plain containers: pass "
+        "`weights_only=False` for a file that you trust"
+    ),
+    "only integer tensors of a single element can be converted to an index": (
+        "an index must be one integer; since torch 1.6, `/` of integer tensors gives floats: use `//` "
+        "where one computes the index"
+    ),
+    "tensors used as indices must be long": (
+        "indices must be integers; since torch 1.6, `/` of integer tensors gives floats: use `//` "
+        "where one computes the indices"
+    ),
+    "result type Float can't be cast to the desired output type Long": (
+        "the operation gives floats, and its output has integers; since torch 1.6, `/` of integer "
+        "tensors gives floats: use `//` if it is one"
+    ),
+    "only supports boolean masks": ("masks must be `torch.bool`: add `.bool()` to the mask, or make it so"),
+    "expected BoolTensor for mask": ("masks must be `torch.bool`: add `.bool()` to the mask, or make it so"),
+    "with a bool tensor is not supported": (
+        "since torch 1.2, comparisons give `torch.bool`: write `~mask` for `1 - mask`, and "
+        "`logical_xor` or `.int()` elsewhere"
+    ),
+    "a view of a leaf Variable that requires grad": (
+        "a parameter is changed in place through a view: do it under `torch.no_grad()`"
+    ),
+    "a leaf Variable that requires grad is being used in an in-place": (
+        "a parameter is changed in place: do it under `torch.no_grad()`"
+    ),
+    "needed for gradient computation has been modified by an inplace": (
+        "since torch 1.5, an optimizer step counts as a change in place: call `backward` before the "
+        "step that changes what it needs, or compute the loss again"
+    ),
+    "view size is not compatible with input tensor's size": (
+        "the tensor is not contiguous: use `reshape` in the place of `view`"
+    ),
+    "invalid index of a 0-dim tensor": (
+        "the tensor has no dimension: use `.item()` in the place of an index"
+    ),
+    "stft requires the return_complex": (
+        "pass `return_complex=True`, and convert with `torch.view_as_real` where code reads real and "
+        "imaginary parts"
+    ),
+    "Legacy autograd function with non-static forward": (
+        "make `forward` and `backward` static, with `ctx` in the place of `self`, and call `apply`"
+    ),
+    "could not infer output dtype. Input dtype must be": (
+        "a mean needs floats: convert with `.float()`; since torch 1.7, `torch.full` with an integer "
+        "gives integers, unless it gets a `dtype`"
+    ),
 }
 _NUMPY = pattern(r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)")
 _MOVED = pattern(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute")

@@ -36,6 +36,7 @@ _OBSERVING = Path(__file__).with_name("observing")  # on the path of the environ
 _BY_CPP = "Triggered internally at"  # the end of what the compiled part of torch warns
 _MOST_OUTPUT = 200_000  # bytes of the end of an output that is searched for errors
 _MOST_SAID = 300  # characters of a line of it
+_PYTHONPATH_REPLACED = pattern(r"\bPYTHONPATH=(?!\S*\$\{?PYTHONPATH)")
 _BUILTINS = frozenset(["cd", "source", ".", "export", "set", "unset", "alias", "ulimit"])
 _ESCAPE = pattern(r"\x1b\[[0-9;]*[A-Za-z]")
 # The lines that say what went wrong: the first kind that there is, and of this the last one.
@@ -371,6 +372,11 @@ def words_of(command: str) -> list[str]:
         raise UpgradeError(f"cannot parse the test command `{command}`: {error}") from None
     if not words:
         raise UpgradeError("the test command is empty")
+    if _PYTHONPATH_REPLACED.search(command):  # which brings the observer
+        raise UpgradeError(
+            "the test command replaces PYTHONPATH, which torchmigrate sets: add to it, as in "
+            "`sh -c 'PYTHONPATH=lib:$PYTHONPATH python -m pytest'`"
+        )
     if "=" in words[0]:
         raise UpgradeError(f"the test command starts with `{words[0]}`: use `env {command}`")
     if shell or words[0] in _BUILTINS:
