@@ -90,16 +90,74 @@ class FakeAmp:
         self.scale = state["loss_scaler0"]["loss_scale"]
 
 
+class FakeScaler:
+    """`amp._amp_state.loss_scalers[0]`."""
+
+    def __init__(self, fake: FakeAmp) -> None:
+        self.fake = fake
+
+    def loss_scale(self) -> float:
+        return self.fake.scale
+
+    @property
+    def _loss_scale(self) -> float:
+        return self.fake.scale
+
+    @_loss_scale.setter
+    def _loss_scale(self, value: float) -> None:
+        self.fake.scale = float(value)
+
+
+class FakeFP16Optimizer:
+    """`fp16_utils.FP16_Optimizer`, with weights in single precision."""
+
+    def __init__(self, optimizer: Any, static_loss_scale: float = 1.0, **_: Any) -> None:
+        self.optimizer = optimizer
+        self.loss_scale = static_loss_scale
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.optimizer, name)
+
+    def backward(self, loss: torch.Tensor) -> None:
+        loss.float().backward()
+
+    def clip_master_grads(self, most: float) -> Any:
+        params = [p for group in self.optimizer.param_groups for p in group["params"]]
+        return torch.nn.utils.clip_grad_norm_(params, most)
+
+
+def _modules(fake: FakeAmp) -> dict[str, types.ModuleType]:
+    names = ("amp", "parallel", "fp16_utils", "optimizers", "multi_tensor_apply")
+    found = {name: types.ModuleType(f"apex.{name}") for name in names}
+    members: dict[str, dict[str, Any]] = {
+        "amp": {name: getattr(fake, name) for name in MEMBERS},
+        "parallel": {
+            "DistributedDataParallel": torch.nn.parallel.DistributedDataParallel,
+            "convert_syncbn_model": lambda model: model,
+        },
+        "fp16_utils": {
+            "FP16_Optimizer": FakeFP16Optimizer,
+            "network_to_half": lambda model: model,
+            "to_python_float": lambda value: value.item() if hasattr(value, "item") else value[0],
+        },
+        "optimizers": {"FusedSGD": torch.optim.SGD, "FusedAdam": torch.optim.AdamW},
+        "multi_tensor_apply": {"multi_tensor_applier": None},
+    }
+    members["amp"]["_amp_state"] = types.SimpleNamespace(loss_scalers=[FakeScaler(fake)])
+    for name, module in found.items():
+        module.__dict__.update(members[name])
+    package = types.ModuleType("apex")
+    package.__dict__.update(found)
+    return {"apex": package, **{module.__name__: module for module in found.values()}}
+
+
 @contextlib.contextmanager
 def installed() -> Iterator[FakeAmp]:
-    """The stand-in as `apex.amp`."""
+    """The stand-in as `apex.amp`, and what else of apex is common."""
     fake = FakeAmp()
-    package, module = types.ModuleType("apex"), types.ModuleType("apex.amp")
-    for name in MEMBERS:
-        setattr(module, name, getattr(fake, name))
-    package.amp = module  # type: ignore[attr-defined]
-    before = {name: sys.modules.get(name) for name in ("apex", "apex.amp")}
-    sys.modules.update({"apex": package, "apex.amp": module})
+    modules = _modules(fake)
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
     try:
         yield fake
     finally:

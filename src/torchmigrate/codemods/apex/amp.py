@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.apex.forward import passes
 from torchmigrate.codemods.apex.members import Member, members
+from torchmigrate.codemods.apex.objects import objects_of
 from torchmigrate.codemods.apex.plan import ApexPlan, make_plan
 from torchmigrate.codemods.apex.uses import BothBackends, concerned, is_foreign
 from torchmigrate.codemods.base.findings import finding_at
@@ -121,7 +122,7 @@ def _forward(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix 
     """A finding for every forward pass of a file that knows nothing of autocast yet."""
     if "autocast" in file.source.text:
         return []
-    calls = passes([hit.use for hit in hits], functions_of(file))
+    calls = passes([hit.use for hit in hits], objects_of(file))
     symbol = "apex.amp.initialize"
     return [finding_at(rule, file, file.source.span(call), symbol=symbol, fix=fix) for call in calls]
 
@@ -142,7 +143,7 @@ def _known_members(hits: Sequence[RuleMatch], file: FileContext) -> list[Member]
     if "GradScaler" in file.source.text:
         return []
     uses = [hit.use for hit in hits if hit.rule.name == _MEMBERS]
-    return file.once(_MEMBERS, lambda: members(uses, file.names, functions_of(file)))
+    return file.once(_MEMBERS, lambda: members(uses, file.names, objects_of(file)))
 
 
 def _make(rule: Rule, file: FileContext) -> Fix | _Kept:

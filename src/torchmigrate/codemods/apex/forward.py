@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
+from torchmigrate.codemods.apex.objects import Objects
 from torchmigrate.codemods.apex.uses import Scaled
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.answers import Answers
-from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
+from torchmigrate.semantics.flow.functions import Function, Functions, own
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 from torchmigrate.semantics.model import Use
 from torchmigrate.source.trees import children, walk
@@ -34,19 +35,19 @@ _PREPARES = pattern(r"_*(?:build|create|get|init|load|log|make|prepare|print|sav
 _LOSS = pattern(r"loss|criteri|entropy|objective", re.IGNORECASE)
 _NO_LOSS = pattern(r"reduce|update|append|log|add_scalar|print|write", re.IGNORECASE)
 _IN_PLACE = frozenset({"append", "extend", "add_", "mul_", "div_"})
-MODEL = "model"
 
 
 class Forward:
     """Finds the forward passes of a file.
 
     Args:
-        functions: with the models noted as `MODEL`.
+        objects: what is a model.
         has_scaler: whether autocast can be switched on inside of a function.
     """
 
-    def __init__(self, functions: Functions, has_scaler: Callable[[Function], bool]) -> None:
-        self.functions = functions
+    def __init__(self, objects: Objects, has_scaler: Callable[[Function], bool]) -> None:
+        self.objects = objects
+        self.functions = objects.functions
         self.has_scaler = has_scaler
         self.ranges: list[tuple[Function, list[ast.stmt]]] = []
         self.optional: set[int] = set()  # the first statements of those without a backward pass
@@ -67,34 +68,25 @@ class Forward:
 
     def _call_runs(self, call: ast.Call, function: Function, *, deep: bool = False) -> bool:
         callee = call.func
-        if self._is_model(callee, function):
+        if self.objects.is_model(callee):
             return True
-        if isinstance(callee, ast.Attribute) and self._is_model(callee.value, function):
+        if isinstance(callee, ast.Attribute) and self.objects.is_model(callee.value):
             return callee.attr not in _SETTINGS and _SETTING.match(callee.attr) is None
-        called = self.functions.called(call, function)
+        called = self.objects.called(call)
         if called is not None:
             return called.name != "__init__" and self.inside(called, deep=deep)
         given = [*call.args, *(item.value for item in call.keywords)]
-        if any(self._is_model(item, function) for item in given):
+        if any(self.objects.is_model(item) for item in given):
             name = ast.unparse(callee).rpartition(".")[2]
             return _EVALUATES.search(name) is not None and _PREPARES.match(name) is None
         return False
 
-    def is_pass(self, call: ast.Call, function: Function) -> bool:
+    def is_pass(self, call: ast.Call) -> bool:
         """Whether a call is a forward pass itself: `model(x)`, `model.forward(x)`."""
         callee = call.func
         if isinstance(callee, ast.Attribute) and callee.attr == "forward":
             callee = callee.value
-        return self._is_model(callee, function)
-
-    def _is_model(self, node: ast.expr, function: Function) -> bool:
-        if self.functions.find(key_of(node), function) == MODEL:
-            return True
-        if isinstance(node, ast.IfExp):
-            return self._is_model(node.body, function) or self._is_model(node.orelse, function)
-        return (
-            isinstance(node, ast.Attribute) and node.attr == "module" and self._is_model(node.value, function)
-        )
+        return self.objects.is_model(callee)
 
     def inside(self, function: Function, *, deep: bool) -> bool:
         """Whether a function runs a model, and does not see to autocast itself (`deep`: even if it does)."""
@@ -199,7 +191,7 @@ class Forward:
     def _callers(self) -> dict[Function, list[tuple[Function, ast.stmt]]]:
         """Where each function of the file is called."""
         found: dict[Function, list[tuple[Function, ast.stmt]]] = {}
-        for caller, statement, _, called in self.functions.calls:
+        for caller, statement, _, called in self.objects.calls:
             found.setdefault(called, []).append((caller, statement))
         return found
 
@@ -262,7 +254,7 @@ def joined(
     return found
 
 
-def passes(uses: Sequence[Use], functions: Functions) -> list[ast.Call]:
+def passes(uses: Sequence[Use], objects: Objects) -> list[ast.Call]:
     """The calls of the models that are given to `amp.initialize`, in source order, but for those before it.
 
     Until then nothing is in mixed precision.
@@ -270,42 +262,28 @@ def passes(uses: Sequence[Use], functions: Functions) -> list[ast.Call]:
     Args:
         uses: those of `amp.initialize`.
     """
-    for use in uses:
-        call, function = use.call, functions.owners.get(id(use.statement))
-        if call is None or function is None:
-            continue
-        named = [item.value for item in call.keywords if item.arg == "models"]
-        models = call.args[:1] or named[:1]
-        if isinstance(use.statement, ast.Assign) and use.statement.value is call:
-            target = use.statement.targets[0]
-            pair = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-            models = [*models, *pair[:1]]
-        for model in models:
-            for item in model.elts if isinstance(model, (ast.Tuple, ast.List)) else [model]:
-                functions.note(key_of(item), function, MODEL)
-    functions.spread(lambda value: value == MODEL)
-    forward = Forward(functions, lambda function: False)
-    is_before = _before(uses, functions)
+    forward = Forward(objects, lambda function: False)
+    is_before = _before(uses, objects)
     found: dict[int, ast.Call] = {}
-    for function in functions.every:
+    for function in objects.functions.every:
         found.update(
             (id(call), call)
             for _, call in function.calls
-            if forward.is_pass(call, function) and not is_before(call, function)
+            if forward.is_pass(call) and not is_before(call, function)
         )
     return sorted(found.values(), key=lambda call: (call.lineno, call.col_offset))
 
 
-def _before(uses: Sequence[Use], functions: Functions) -> Callable[[ast.Call, Function], bool]:
+def _before(uses: Sequence[Use], objects: Objects) -> Callable[[ast.Call, Function], bool]:
     """Whether a call surely runs before `amp.initialize`: by its line, or by those of all calls around it."""
     first: dict[int, tuple[int, int]] = {}
     for use in uses:
-        function = functions.owners.get(id(use.statement))
+        function = objects.functions.owners.get(id(use.statement))
         if use.call is not None and function is not None:
             here = (use.call.lineno, use.call.col_offset)
             first[id(function)] = min(here, first.get(id(function), here))
     callers: dict[int, list[tuple[ast.Call, Function]]] = {}
-    for caller, _, call, called in functions.calls:
+    for caller, _, call, called in objects.calls:
         callers.setdefault(id(called), []).append((call, caller))
     known: dict[int, bool] = {}
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.codemods.apex.forward import MODEL
 from torchmigrate.codemods.apex.scaler import ELSEWHERE
 from torchmigrate.codemods.apex.uses import Initialize, Uses, is_none
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.semantics.flow.functions import Functions, key_of
+from torchmigrate.semantics.flow.functions import Functions
 
 
 def the_call(uses: Uses, functions: Functions) -> Initialize:
@@ -83,31 +82,6 @@ def _one_of_two(uses: Uses, functions: Functions) -> bool:
     if scales[0] != scales[1]:
         one.given["loss_scale"] = outer.test  # for the message about it
     return True
-
-
-def note_objects(first: Initialize, functions: Functions) -> None:
-    """Say which names the models and the optimizers have, by argument and by result."""
-    for model in first.models:
-        functions.note(key_of(model), first.function, MODEL)
-    for number, optimizer in enumerate(first.optimizers):
-        functions.note(key_of(optimizer), first.function, number)
-    statement = first.statement
-    if not isinstance(statement, ast.Assign):
-        return
-    target = statement.targets[0]
-    pair = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-    given = [first.given["models"]]
-    if not is_none(first.given.get("optimizers")):
-        given.append(first.given["optimizers"])
-    if len(pair) != len(given):
-        return
-    for one, other in zip(pair, given, strict=True):
-        ones = one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one]
-        others = other.elts if isinstance(other, (ast.Tuple, ast.List)) else [other]
-        if len(ones) == len(others):
-            for new, old in zip(ones, others, strict=True):
-                value = functions.find(key_of(old), first.function)
-                functions.note(key_of(new), first.function, value)
 
 
 def scale_option(first: Initialize) -> tuple[str | None, list[str]]:

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from torchmigrate.codemods.apex.objects import AMP, LOSS_SCALER, MODEL, WRAPPER, Objects
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
 from torchmigrate.semantics.flow.mentions import LOOPS, common_block
 from torchmigrate.semantics.model import Role, SemanticModel, Use
 
-_OPTIMIZER = "optimizer of apex.amp"
-_WRAPPER = "FP16_Optimizer"
 _CLIPPING = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _STEP = (
     "call `scaler.step({optimizer})`, and `scaler.update()` after the last step of an iteration; the "
@@ -40,6 +39,7 @@ _HALF = (
     "remove `.half()`: a scaler does not accept weights in half precision, and autocast casts where useful"
 )
 
+_OTHERS = frozenset([MODEL, AMP, LOSS_SCALER])
 _Scaled = dict[Function, list[ast.stmt]]  # the statements of each function that scale a loss, in order
 
 
@@ -50,17 +50,14 @@ class Member(Struct):
     recipe: str
 
 
-def members(uses: Sequence[Use], names: SemanticModel, functions: Functions) -> list[Member]:
+def members(uses: Sequence[Use], names: SemanticModel, objects: Objects) -> list[Member]:
     """The steps of the optimizers that apex is given, and the clipping of their gradients, in source order.
 
     Args:
         uses: those of `amp.initialize`, `amp.scale_loss` and `FP16_Optimizer`.
     """
+    functions = objects.functions
     calls = [use for use in uses if use.role is Role.CALL and id(use.statement) in functions.owners]
-    for use in calls:
-        if use.call is not None:
-            _note(use, use.call, functions.owners[id(use.statement)], functions)
-    _spread(functions)
     scaled: _Scaled = {}
     for use in calls:
         if use.candidates[0].endswith(".scale_loss"):
@@ -74,63 +71,29 @@ def members(uses: Sequence[Use], names: SemanticModel, functions: Functions) -> 
             for node in own(statement, ast.Attribute):
                 if node.attr not in _METHODS and node.attr not in _STATE:
                     continue
-                kind = functions.find(key_of(node.value), function)
+                kinds = objects.kinds(node.value)
+                wrapped = WRAPPER in kinds
                 call = functions.around.get(id(node))
                 called = isinstance(call, ast.Call) and call.func is node
-                if kind not in (_OPTIMIZER, _WRAPPER) or _elsewhere(statement, scaled, function, functions):
+                if not kinds or kinds <= _OTHERS or _elsewhere(statement, scaled, function, functions):
                     continue
-                if kind == _OPTIMIZER and _before_all(statement, scaled, function, functions):
+                if not wrapped and _before_all(statement, scaled, function, functions):
                     continue
                 optimizer = ast.unparse(node.value)
                 if node.attr == "step" and called:
                     steps.append((node, statement, function))
-                if called and isinstance(call, ast.Call) and (node.attr == "step" or kind == _WRAPPER):
+                if called and isinstance(call, ast.Call) and (node.attr == "step" or wrapped):
                     recipe = _METHODS.get(node.attr)
                     argument = ast.unparse(call.args[0]) if call.args else "loss"
                     if recipe is not None:
                         found[id(call)] = Member(call, recipe.format(optimizer=optimizer, argument=argument))
-                elif kind == _WRAPPER and node.attr in _STATE and isinstance(node.ctx, ast.Load):
+                elif wrapped and node.attr in _STATE and isinstance(node.ctx, ast.Load):
                     found[id(node)] = Member(node, _STATE[node.attr])
     for call, optimizer in _clipping(names, functions, scaled, steps):
         found[id(call)] = Member(call, _CLIP.format(optimizer=optimizer))
     for call in _halves(calls, functions):
         found[id(call)] = Member(call, _HALF)
     return sorted(found.values(), key=lambda item: (item.node.lineno, item.node.col_offset))
-
-
-def _note(use: Use, call: ast.Call, function: Function, functions: Functions) -> None:
-    """Say which objects a call makes optimizers of apex."""
-    name = use.candidates[0].rpartition(".")[2]
-    statement = use.statement
-    assigned = isinstance(statement, ast.Assign) and statement.value is call
-    targets = statement.targets[:1] if assigned and isinstance(statement, ast.Assign) else []
-    if name == _WRAPPER:
-        for target in targets:
-            functions.note(key_of(target), function, _WRAPPER)
-        return
-    if name not in ("initialize", "scale_loss"):
-        return
-    given = [item.value for item in call.keywords if item.arg == "optimizers"] or call.args[1:2]
-    if name == "initialize" and given and isinstance(targets[0] if targets else None, (ast.Tuple, ast.List)):
-        pair = targets[0].elts if targets and isinstance(targets[0], (ast.Tuple, ast.List)) else []
-        given = [*given, *pair[1:2]]
-    for item in given:
-        every = item.elts if isinstance(item, (ast.Tuple, ast.List)) else [item]
-        for one in every:
-            functions.note(key_of(one), function, _OPTIMIZER)
-
-
-def _spread(functions: Functions) -> None:
-    """Follow the optimizers through assignments, calls, and loops over a list of them."""
-    new = True
-    while new:
-        functions.spread(lambda value: False)
-        new = False
-        for function in functions.every:
-            for statement in function.statements:
-                if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
-                    value = functions.find(key_of(statement.iter), function)
-                    new |= value is not None and functions.note(statement.target.id, function, value)
 
 
 def _elsewhere(statement: ast.stmt, scaled: _Scaled, function: Function, functions: Functions) -> bool:
@@ -190,7 +153,7 @@ def _clipping(
 
 def _halves(uses: Sequence[Use], functions: Functions) -> Iterator[ast.Call]:
     """`model.half()` where `FP16_Optimizer` is made of an optimizer of that model's parameters."""
-    made = [use.statement for use in uses if use.candidates[0].endswith(f".{_WRAPPER}")]
+    made = [use.statement for use in uses if use.candidates[0].endswith(f".{WRAPPER}")]
     for function in {id(owner): owner for owner in (functions.owners[id(item)] for item in made)}.values():
         methods = [(call, call.func) for _, call in function.calls if isinstance(call.func, ast.Attribute)]
         trained = {

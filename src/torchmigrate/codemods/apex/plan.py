@@ -8,15 +8,15 @@ from msgspec import Struct
 
 from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.conditions import as_bool, code_of, conjuncts
-from torchmigrate.codemods.apex.forward import MODEL, Forward, joined
+from torchmigrate.codemods.apex.forward import Forward, joined
 from torchmigrate.codemods.apex.initialize import (
     elements,
     in_place,
-    note_objects,
     remarks,
     scale_option,
     the_call,
 )
+from torchmigrate.codemods.apex.objects import objects_of
 from torchmigrate.codemods.apex.presence import Presence, prune
 from torchmigrate.codemods.apex.scaler import Scaler
 from torchmigrate.codemods.apex.steps import Steps
@@ -49,7 +49,8 @@ class ApexPlan(Struct):
 class _Planner:
     def __init__(self, file: FileContext) -> None:
         self.file = file
-        self.functions = functions_of(file)
+        self.objects = objects_of(file)
+        self.functions = self.objects.functions
         self.uses = read(file.names, self.functions)
         self.first = the_call(self.uses, self.functions)
         self.rewriting = file.rewriting()
@@ -58,13 +59,11 @@ class _Planner:
 
     def plan(self) -> ApexPlan | Refusal:
         first, functions, rewriting = self.first, self.functions, self.rewriting
-        note_objects(first, functions)
-        functions.spread(lambda value: value == MODEL)
         self._halves()
         presence = Presence(self.uses, self.file.names, functions, rewriting)
         branches = Branches(self.uses, functions, presence, rewriting)
-        steps = Steps(self.uses, functions, branches, rewriting, len(first.optimizers))
-        scaler = Scaler(first, functions, presence, rewriting, self.file.names.tree)
+        steps = Steps(self.uses, self.objects, branches, rewriting, len(first.optimizers))
+        scaler = Scaler(first, self.objects, presence, rewriting, self.file.names.tree)
         live = [*self.uses.places, *steps.involved]
         scaler.reach([function for function, _ in live])
         for function, statement in live:
@@ -166,7 +165,7 @@ class _Planner:
         def has(function: Function) -> bool:
             return literal or scaler.text(function) is not None
 
-        forward = Forward(self.functions, has)
+        forward = Forward(self.objects, has)
         first = self.first.statement
 
         def after(statement: ast.stmt) -> bool:
@@ -272,9 +271,8 @@ class _Planner:
             for statement, node in function.calls:
                 if not isinstance(node.func, ast.Attribute) or node.func.attr != "half" or node.args:
                     continue
-                made = getattr(statement, "targets", [])
-                names = [key_of(item) or "" for item in (node.func.value, *made)]
-                if any(self.functions.find(name, function) == MODEL or "model" in name for name in names):
+                made = [node.func.value, *getattr(statement, "targets", [])]
+                if any(self.objects.is_model(item) or "model" in (key_of(item) or "") for item in made):
                     raise Unclear(
                         f"line {node.lineno}: the weights are in half precision, which a scaler does not "
                         "accept: remove `.half()`",
@@ -293,7 +291,7 @@ class _Planner:
             for statement in function.statements
             for node in own(statement, ast.Call)
             if isinstance(node, ast.Call) and (key := key_of(node.func)) is not None
-            if self.functions.find(key, function) == MODEL
+            if self.objects.is_model(node.func)
         }
         if len(called) == 1 and len(self.first.models) == len(self.first.optimizers) == 1:
             return code("$model.parameters()", model=called.pop())

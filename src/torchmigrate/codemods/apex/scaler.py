@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from torchmigrate.codemods.apex.conditions import as_bool, every_one, mixes, negation
+from torchmigrate.codemods.apex.objects import Objects
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Initialize
 from torchmigrate.codemods.base.truth import is_bool
@@ -15,7 +16,7 @@ from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
-from torchmigrate.semantics.flow.functions import Function, Functions
+from torchmigrate.semantics.flow.functions import Function
 from torchmigrate.semantics.flow.mentions import Spot, common_block
 from torchmigrate.source.trees import walk
 
@@ -46,13 +47,14 @@ class Scaler:
     def __init__(
         self,
         first: Initialize,
-        functions: Functions,
+        objects: Objects,
         presence: Presence,
         rewriting: Rewriting,
         tree: ast.Module,
     ) -> None:
         self.first = first
-        self.functions = functions
+        self.objects = objects
+        self.functions = objects.functions
         self.presence = presence
         self.rewriting = rewriting
         self.home = first.function
@@ -109,7 +111,7 @@ class Scaler:
         if function.owner is None and function.outer is not self.functions.module:
             self._give(function.outer, depth + 1)  # it sees what the function around it has
             return
-        calls = [item for item in self.functions.calls if item[3] is function]
+        calls = [item for item in self.objects.calls if item[3] is function]
         if function.name == "__init__" or not calls or not self._only_called(function, len(calls)):
             raise Unclear(_NOT_GIVEN.format(name=f"`{function.name}`"))
         self.receives.add(id(function))
@@ -238,7 +240,7 @@ class Scaler:
         """The method that makes the scaler must always run before the others."""
         if self.home.name in ("__init__", "setUp", "setup"):
             return
-        calls = [item for item in self.functions.calls if item[3] is self.home]
+        calls = [item for item in self.objects.calls if item[3] is self.home]
         if not calls or any(
             self.functions.spots[id(statement)].outer is not None for _, statement, _, _ in calls
         ):

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from torchmigrate.codemods.apex.branches import Branches
+from torchmigrate.codemods.apex.objects import Objects
 from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.statements import Rewriting
-from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
+from torchmigrate.semantics.flow.functions import Function, own
 from torchmigrate.semantics.flow.mentions import LOOPS, Spot, common_block
 from torchmigrate.source.trees import walk
 
@@ -26,12 +27,15 @@ _NO_GRADIENTS = pattern(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
 
 
 class Step(Struct):
-    """A call `optimizer.step()`; number: which of the optimizers it is."""
+    """A call `optimizer.step()`; numbers: which of the optimizers it is, one after the other.
+
+    statement: a loop over the optimizers counts as one.
+    """
 
     call: ast.Call
     statement: ast.stmt
     function: Function
-    number: int
+    numbers: frozenset[int]
     optimizer: ast.expr
 
 
@@ -40,7 +44,7 @@ class Gradients(Struct):
 
     statement: ast.stmt
     function: Function
-    number: int
+    numbers: frozenset[int]
     optimizer: ast.expr
 
 
@@ -53,10 +57,11 @@ class Steps:
     """
 
     def __init__(
-        self, uses: Uses, functions: Functions, branches: Branches, rewriting: Rewriting, count: int
+        self, uses: Uses, objects: Objects, branches: Branches, rewriting: Rewriting, count: int
     ) -> None:
         self.uses = uses
-        self.functions = functions
+        self.objects = objects
+        self.functions = objects.functions
         self.branches = branches
         self.rewriting = rewriting
         self.remarks: list[str] = []
@@ -66,7 +71,7 @@ class Steps:
                 f"this file does not step the optimizer that `{uses.initialize[0].function.name}` "
                 "initializes: pass the scaler on, and call `scaler.step(optimizer)` and `scaler.update()`"
             )
-        missing = set(range(count)) - {step.number for step in self.steps}
+        missing = set(range(count)).difference(*(step.numbers for step in self.steps))
         if missing:
             raise Unclear("this file does not step one of the optimizers")
         self.steps = [step for step in self.steps if not self._is_idle(step)]
@@ -116,15 +121,17 @@ class Steps:
         for function in self.functions.every:
             for statement in function.statements:
                 for node in own(statement, ast.Attribute):
-                    number = self.functions.find(key_of(node.value), function)
-                    if node.attr == "step" and number is None and self._is_other(node, function):
+                    if node.attr != "step" and node.attr not in _OLD_METHODS:
+                        continue
+                    numbers = self.objects.optimizers(node.value)
+                    if node.attr == "step" and not numbers and self._is_other(node, function):
                         raise Unclear(
                             f"line {node.lineno}: `{ast.unparse(node.value)}` was not passed to "
                             "`amp.initialize`, and would step with scaled gradients: step it through the "
                             "scaler",
                             line=node.lineno,
                         )
-                    if not isinstance(number, int):
+                    if not numbers:
                         continue
                     if node.attr in _OLD_METHODS:
                         raise Unclear(
@@ -132,7 +139,7 @@ class Steps:
                             line=node.lineno,
                         )
                     if node.attr == "step":
-                        yield self._step(node, statement, function, number)
+                        yield self._step(node, statement, function, numbers)
 
     def _is_other(self, node: ast.Attribute, function: Function) -> bool:
         """Whether an optimizer that apex does not know steps where a loss is scaled."""
@@ -140,7 +147,9 @@ class Steps:
         scales = any(item.function is function for item in self.uses.scaled)
         return scales and "optim" in name and "sched" not in name
 
-    def _step(self, node: ast.Attribute, statement: ast.stmt, function: Function, number: int) -> Step:
+    def _step(
+        self, node: ast.Attribute, statement: ast.stmt, function: Function, numbers: frozenset[int]
+    ) -> Step:
         call = self.functions.around.get(id(node))
         plain = isinstance(statement, ast.Expr) and statement.value is call
         if not isinstance(call, ast.Call) or not plain or call.args or call.keywords:
@@ -148,17 +157,21 @@ class Steps:
                 f"line {node.lineno}: a scaler cannot step with a closure, and its step has no result",
                 line=node.lineno,
             )
-        return Step(call, statement, function, number, node.value)
+        outer = self.functions.spots[id(statement)].outer
+        if len(numbers) > 1 and outer is not None and isinstance(outer.statement, ast.For):
+            statement = outer.statement
+        return Step(call, statement, function, numbers, node.value)
 
     def _updates(self, steps: list[Step]) -> list[ast.stmt]:
         """The statements after which the scaler is updated: the last step of an iteration."""
         groups: dict[object, list[Step]] = defaultdict(list)
         for step in steps:
-            loop = next((item for item in self._outwards(step.statement) if isinstance(item, LOOPS)), None)
+            around = (item for item in self._outwards(step.statement) if item is not step.statement)
+            loop = next((item for item in around if isinstance(item, LOOPS)), None)
             groups[id(loop)].append(step)
         found: list[ast.stmt] = []
         for group in groups.values():
-            if len({step.number for step in group}) == 1:
+            if len({step.numbers for step in group}) == 1:
                 found += [step.statement for step in group]
                 continue
             common = common_block([self.functions.spots[id(step.statement)] for step in group])
@@ -274,24 +287,24 @@ class Steps:
                     continue
                 if statement.lineno > max(step.statement.lineno for step in mine):
                     continue
-                if len({step.number for step in mine}) > 1:
+                if len({step.numbers for step in mine}) > 1:
                     raise Unclear(
                         f"line {statement.lineno}: cannot tell whose gradients these are",
                         line=statement.lineno,
                     )
-                yield Gradients(statement, function, mine[0].number, mine[0].optimizer)
+                yield Gradients(statement, function, mine[0].numbers, mine[0].optimizer)
         for item in self.uses.master:
-            number = self.functions.find(key_of(item.argument), item.function)
-            if not isinstance(number, int) or item.argument is None:
+            numbers = self.objects.optimizers(item.argument)
+            if not numbers or item.argument is None:
                 raise Unclear(
                     f"line {item.statement.lineno}: cannot tell which optimizer this is",
                     line=item.statement.lineno,
                 )
-            yield Gradients(item.statement, item.function, number, item.argument)
+            yield Gradients(item.statement, item.function, numbers, item.argument)
 
     def _step_of(self, item: Gradients) -> Step | None:
         """The step that always follows the use of gradients."""
-        same = [step for step in self.steps if step.number == item.number]
+        same = [step for step in self.steps if step.numbers == item.numbers]
         return next((step for step in same if self._always_steps(item.statement, step)), None)
 
     def _later_step(self, item: Gradients) -> Step:
@@ -300,7 +313,8 @@ class Steps:
         Raises:
             Unclear: what is done cannot be done there.
         """
-        mine = [step for step in self.steps if step.number == item.number and step.function is item.function]
+        same = [step for step in self.steps if step.numbers == item.numbers]
+        mine = [step for step in same if step.function is item.function]
         statement = item.statement
         unclear = self._unclear(statement)
         if len(mine) != 1 or not _is_clipping(statement):
