@@ -32,7 +32,7 @@ class FakeAmp:
         self, models: Any, optimizers: Any = None, enabled: bool = True, opt_level: str = "O1", **_: Any
     ) -> Any:
         self.on = enabled and opt_level != "O0"
-        if self.on and self.half:
+        if self.on and self.half and self.region is None:
             # Without a cache of casts, which would hold the weights of the first iteration.
             self.region = torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False)
             self.region.__enter__()
@@ -43,13 +43,13 @@ class FakeAmp:
     def _patch(self, optimizer: Any) -> None:
         step = optimizer.step
 
-        def guarded(*args: Any, **kwargs: Any) -> Any:
+        def guarded(_: Any, *args: Any, **kwargs: Any) -> Any:
             if id(optimizer) in self.skip:
                 self.skip.discard(id(optimizer))
                 return None
             return step(*args, **kwargs)
 
-        optimizer.step = guarded
+        optimizer.step = types.MethodType(guarded, optimizer)
 
     @contextlib.contextmanager
     def scale_loss(

@@ -555,7 +555,7 @@ REFUSED = {
                 "    else:\n        model, optimizer = amp.initialize(model, optimizer)\n",
             )
         ],
-        "arguments are not plain names",
+        "calls `amp.initialize` again",
     ),
     "saved with what is not known": (
         [(LOOP, f'    helpers = {{"amp": amp, "batches": batches}}\n{LOOP}')],
@@ -667,7 +667,7 @@ REFUSED = {
                 "def main",
                 "def clip(model):\n    nn.utils.clip_grad_norm_(model.parameters(), 1)\n\n\ndef main",
             ),
-            (STEP, f"        clip(model)\n{STEP}"),
+            (STEP, f"        if args.ready:\n            clip(model)\n{STEP}        clip(model)\n"),
         ],
         "clipped away from the step",
     ),
@@ -745,24 +745,6 @@ REFUSED = {
 }
 
 
-def test_amp_as_an_argument() -> None:
-    """A function that is given `amp` scales the loss here, in this file."""
-    text = """
-from apex import amp
-
-def train(model, optimizer, amp):
-    with amp.scale_loss(model(), optimizer) as scaled:
-        scaled.backward()
-
-def main(model, optimizer):
-    model, optimizer = amp.initialize(model, optimizer)
-    train(model, optimizer, amp=amp)
-"""
-    findings, after = check(text)
-    assert after == text
-    assert findings and all("line 10: `amp` is passed to `train`" in item for item in findings)
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_understood_is_left_alone(name: str) -> None:
     pairs, reason = REFUSED[name]
@@ -774,6 +756,16 @@ def test_what_is_not_understood_is_left_alone(name: str) -> None:
 
 
 KEPT = {
+    "clipped in a function": (
+        [
+            (
+                "def main",
+                "def clip(model):\n    nn.utils.clip_grad_norm_(model.parameters(), 1)\n\n\ndef main",
+            ),
+            (STEP, f"        clip(model)\n{STEP}"),
+        ],
+        "        scaler.unscale_(optimizer)\n        clip(model)\n        scaler.step(optimizer)\n",
+    ),
     "clipped with what stays": (
         [
             (
@@ -1282,3 +1274,58 @@ def test_names_that_a_star_import_cannot_give() -> None:
     text = "from apex.fp16_utils import *\nmodel = network_to_half(model)\nprint(other, tofp16)\n"
     found = checked(text, *only(CODES | {"TM228"})).findings
     assert [text[item.start : item.end] for item in found][1:] == ["network_to_half", "tofp16"]
+
+
+BUILDER = """
+from apex import amp
+
+
+def setup(opt):
+    model = make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if opt.fp16 and (opt.a or opt.b):
+        model, optimizer = amp.initialize(model, optimizer, opt_level=opt.level)
+    return model, optimizer
+
+
+def main(args):
+    model, optimizer = setup(args)
+    for x, y in batches():
+        loss = F.mse_loss(model(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+BUILDERS = {
+    "the condition as it is written outside": (
+        ("", ""),
+        'GradScaler("cuda", enabled=bool(args.fp16 and (args.a or args.b)) and args.level != "O0")',
+    ),
+    "a comparison": (
+        ("opt.fp16 and (opt.a or opt.b)", "opt.n > 1"),
+        'enabled=args.n > 1 and args.level != "O0")',
+    ),
+    "a call": (("opt.fp16 and (opt.a or opt.b)", "opt.test(1)"), None),
+    "a variable of the builder": (("opt.fp16 and (opt.a or opt.b)", "model"), None),
+    "called twice": (
+        ("model, optimizer = setup(args)", "setup(args)\n    model, optimizer = setup(args)"),
+        None,
+    ),
+    "in a loop": (
+        ("    model, optimizer = setup", "    while True:\n        model, optimizer = setup"),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_the_scaler_of_a_builder_is_made_where_it_is_called(name: str) -> None:
+    (old, new), wanted = BUILDERS[name]
+    text = HEAD + (BUILDER.replace(old, new) if old else BUILDER)
+    findings, after = check(text)
+    if wanted is None:
+        assert after == text
+        assert all("; " in item for item in findings)
+    else:
+        assert f"{wanted}\n    model, optimizer = setup(args)\n" in after
+        assert "def setup(opt):\n    model = make()\n" in after

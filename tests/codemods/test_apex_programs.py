@@ -15,17 +15,7 @@ from torchmigrate.report.reasons import help_of
 PROGRAMS = Path(__file__).parents[1] / "apex_programs"
 CODES = frozenset(f"TM{number}" for number in (*range(220, 229), *range(230, 234)))
 SWITCHES = ("--fp16", "--amp", "--apex")
-KEPT = {
-    "amp_argument": "is passed to `train`",
-    "fp16_optimizer": "is older than amp",
-    "gan_module": "calls `amp.initialize` again",
-    "initial_scale": "has no equivalent",
-    "loss_backwards": "are not plain names",
-    "optimizer_wrapper": "has no equivalent",
-    "scale_in_log": "has no equivalent",
-    "setup_helper": "needs the scaler",
-    "trainer_class": "cannot find where the model computes",
-}
+KEPT = {"fp16_optimizer": "is older than amp"}
 
 
 def _switch(text: str) -> list[str]:
@@ -52,4 +42,5 @@ def test_programs_train_the_same(name: str, tmp_path: Path) -> None:
         assert wanted
         assert got == wanted
         for one, other in zip(others, weights, strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=0)
+            # autocast adds the gradients of a model that runs twice in half precision.
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)

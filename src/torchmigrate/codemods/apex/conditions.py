@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import copy
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 
 from torchmigrate.rewrite.code import Code, code
 
 WITHOUT = "O0"
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
+_KINDS = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Attribute, ast.Subscript)
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "$left == $value",
+    ast.NotEq: "$left != $value",
+    ast.Lt: "$left < $value",
+    ast.LtE: "$left <= $value",
+    ast.Gt: "$left > $value",
+    ast.GtE: "$left >= $value",
+    ast.Is: "$left is $value",
+    ast.IsNot: "$left is not $value",
+    ast.In: "$left in $value",
+    ast.NotIn: "$left not in $value",
+}
 _LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
 
 
@@ -57,13 +71,39 @@ def code_of(test: ast.expr) -> Code:
         inner = test.operand
         return code("not $test" if isinstance(inner, _TIGHT) else "not ($test)", test=code_of(inner))
     if isinstance(test, ast.Compare):
-        (value,) = test.comparators
-        left = "$left != $value" if isinstance(test.left, _TIGHT) else "($left) != $value"
-        return code(left, left=code_of(test.left), value=code_of(value))
+        ((operator, value),) = zip(test.ops, test.comparators, strict=True)
+        left = (
+            code_of(test.left) if isinstance(test.left, _TIGHT) else code("($left)", left=code_of(test.left))
+        )
+        return code(_COMPARISONS[type(operator)], left=left, value=code_of(value))
     if isinstance(test, ast.Call):
         return code("bool($test)", test=code_of(test.args[0]))
+    if isinstance(test, ast.Attribute):
+        return code("$object.$name", object=code_of(test.value), name=test.attr)
+    if isinstance(test, ast.Subscript):
+        return code("$object[$key]", object=code_of(test.value), key=code_of(test.slice))
+    if isinstance(test, ast.Name):
+        return code("$name", name=test.id)
     assert isinstance(test, ast.Constant), "all that is made here"
     return code('"O0"' if test.value == WITHOUT else "$value", value=repr(test.value))
+
+
+def renamed(test: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr | None:
+    """A condition with other expressions in the place of names; None: it cannot be written with them."""
+    if isinstance(test, (ast.Constant, ast.Name)):
+        return names.get(test.id, test) if isinstance(test, ast.Name) else test
+    made = copy.copy(test)
+    vars(made).pop("lineno", None)  # it is new code
+    for name, value in ast.iter_fields(test):
+        parts = value if isinstance(value, list) else [value]
+        new = [renamed(item, names) if isinstance(item, ast.expr) else item for item in parts]
+        if None in new:
+            return None
+        setattr(made, name, new if isinstance(value, list) else new[0])
+    plain = not isinstance(test, ast.Call) or getattr(test.func, "id", "") == "bool"
+    plain = plain and (not isinstance(test, ast.Compare) or len(test.ops) == 1)
+    plain = plain and (not isinstance(test, ast.UnaryOp) or isinstance(test.op, ast.Not))
+    return made if plain and isinstance(test, _KINDS) else None
 
 
 def _operand(test: ast.expr) -> Code:

@@ -12,7 +12,7 @@ from torchmigrate.codemods.apex.uses import Scaled
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.answers import Answers
-from torchmigrate.semantics.flow.functions import Function, Functions, own
+from torchmigrate.semantics.flow.functions import Function, Functions, arguments, own
 from torchmigrate.semantics.flow.mentions import Spot, blocks
 from torchmigrate.semantics.model import Use
 from torchmigrate.source.trees import children, walk
@@ -108,17 +108,25 @@ class Forward:
         Raises:
             Unclear: the forward pass is not seen.
         """
-        function = scaled.function
-        needed = {node.id for node in walk(scaled.loss) if isinstance(node, ast.Name)}
-        needed |= {ast.unparse(node) for node in walk(scaled.loss) if isinstance(node, ast.Attribute)}
-        if self.runs(scaled.loss, function, deep=True):
+        line = scaled.statement.lineno
+        if self.runs(scaled.loss, scaled.function, deep=True):
+            raise Unclear(f"line {line}: the model runs inside of `amp.scale_loss`", line=line)
+        if not self._computes(scaled.function, scaled.statement, scaled.loss, ()):
             raise Unclear(
-                f"line {scaled.statement.lineno}: the model runs inside of `amp.scale_loss`",
-                line=scaled.statement.lineno,
+                f"line {line}: cannot find where the model computes `{ast.unparse(scaled.loss)}`; run that "
+                "code under `torch.autocast`",
+                line=line,
             )
+
+    def _computes(
+        self, function: Function, last: ast.stmt, loss: ast.expr, inner: tuple[Function, ...]
+    ) -> bool:
+        """Note where a loss is computed before a statement, in its function or in those that call it."""
+        needed = {node.id for node in walk(loss) if isinstance(node, ast.Name)}
+        needed |= {ast.unparse(node) for node in walk(loss) if isinstance(node, ast.Attribute)}
         own_work: list[ast.stmt] = []
         found = False
-        here: Spot | None = self.functions.spots[id(scaled.statement)]
+        here: Spot | None = self.functions.spots[id(last)]
         while here is not None and not found:
             for chosen in _slices(here, needed):
                 forward = [index for index in chosen if self.runs(here.block[index], function, deep=True)]
@@ -134,14 +142,21 @@ class Forward:
                 found = True
             here = here.outer
         if not found:
-            raise Unclear(
-                f"line {scaled.statement.lineno}: cannot find where the model computes "
-                f"`{ast.unparse(scaled.loss)}`; run that code under `torch.autocast`",
-                line=scaled.statement.lineno,
-            )
+            calls = self.objects.calls_to(function) if function not in inner else []
+            given = [
+                (caller, statement, argument)
+                for caller, statement, call in calls
+                for argument, name in arguments(call, function)
+                if name in needed
+            ]
+            if not given or any(self.runs(argument, caller, deep=True) for caller, _, argument in given):
+                return False
+            if not all(self._computes(*place, (*inner, function)) for place in given):
+                return False
         for statement in own_work:
-            if statement.lineno > self.ranges[-1][1][0].lineno:
+            if not found or statement.lineno > self.ranges[-1][1][0].lineno:
                 self._note(function, [statement])
+        return True
 
     # ---- without --------------------------------------------------------------------------------------
 

@@ -22,36 +22,37 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
         function = uses.places[0][0]
         name = "this file" if isinstance(function.node, ast.Module) else f"`{function.name}`"
         raise Unclear(ELSEWHERE.format(name=name))
-    if len(uses.initialize) > 1 and not _one_of_two(uses, functions):
+    if len(uses.initialize) > 1 and not _one_of_two(uses, functions) and not _in_a_row(uses, functions):
         line = uses.initialize[1].statement.lineno
         raise Unclear(
             f"line {line} calls `amp.initialize` again; both calls need to share one scaler", line=line
         )
     if not uses.scaled:
-        _complain_of_argument(uses, functions)
         raise Unclear(
             "the model is initialized here and trained in another file: create the scaler here, and pass "
             "it to the code that scales the loss"
         )
     first = uses.initialize[0]
-    if not first.optimizers:
+    if not any(item.optimizers for item in (first, *first.more)):
         raise Unclear(
             f"line {first.statement.lineno}: no optimizer is initialized", line=first.statement.lineno
         )
     return first
 
 
-def _complain_of_argument(uses: Uses, functions: Functions) -> None:
-    """Raise Unclear where `amp` itself is handed to a function, which then scales the loss."""
-    for use in uses.tests:
-        around = functions.around.get(id(use.node))
-        call = functions.around.get(id(around)) if isinstance(around, ast.keyword) else around
-        if isinstance(call, ast.Call) and call.func is not use.node:
-            line, name = use.statement.lineno, ast.unparse(call.func)
-            raise Unclear(
-                f"line {line}: `amp` is passed to `{name}`: create the scaler here, and pass it on instead",
-                line=line,
-            )
+def _in_a_row(uses: Uses, functions: Functions) -> bool:
+    """Whether the calls of `amp.initialize` are in one block, with the same options for different objects."""
+    first, *more = uses.initialize
+    spots = [functions.spots[id(item.statement)] for item in uses.initialize]
+    options = [
+        {key: ast.dump(value) for key, value in item.given.items() if key not in ("models", "optimizers")}
+        for item in uses.initialize
+    ]
+    objects = [ast.dump(part) for item in uses.initialize for part in (*item.models, *item.optimizers)]
+    if len(set(objects)) < len(objects) or any(item != options[0] for item in options):
+        return False
+    first.more = more
+    return all(spot.block is spots[0].block for spot in spots)
 
 
 def _one_of_two(uses: Uses, functions: Functions) -> bool:
@@ -84,22 +85,29 @@ def _one_of_two(uses: Uses, functions: Functions) -> bool:
     return True
 
 
-def scale_option(first: Initialize) -> tuple[str | None, list[str]]:
+def scale_option(first: Initialize, uses: Uses) -> tuple[str | ast.expr | None, list[str]]:
     """The number that the scaler begins with, if one is given, and what a person should know of it.
 
     Raises:
         Unclear: the scale is a literal that is none.
     """
     given = first.given.get("loss_scale")
+    told: list[str] = []
+    for item in uses.scales:
+        if item.value is not None:
+            constant = not any(isinstance(node, (ast.Name, ast.Call)) for node in ast.walk(item.value))
+            if constant and item.function is first.function:
+                return item.value, told
+            told.append(f"line {item.statement.lineno}: the scaler begins with its own scale")
     if given is None or is_none(given) or (isinstance(given, ast.Constant) and given.value == "dynamic"):
-        return None, []
+        return None, told
     if isinstance(given, ast.Constant):
         try:
             value = float(given.value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise Unclear(f"line {given.lineno}: the loss scale is not a number", line=given.lineno) from None
-        return str(value), ["the fixed loss scale becomes only the initial scale"]
-    return None, ["the scaler determines the loss scale itself, whatever the arguments say"]
+        return str(value), [*told, "the fixed loss scale becomes only the initial scale"]
+    return None, [*told, "the scaler determines the loss scale itself, whatever the arguments say"]
 
 
 def remarks(first: Initialize, uses: Uses) -> list[str]:

@@ -28,8 +28,8 @@ LOSS_SCALER = "loss scaler"
 Kind = str | int  # an int: which of the optimizers that are initialized here
 
 _WRAPS = pattern(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
-_SAME = frozenset("cuda to cpu train eval module requires_grad_ float half".split())
-_STATE = pattern(r"apex\.amp\.(?:_amp_state\.)?_amp_state\.loss_scalers")
+_SAME = frozenset("cuda to cpu train eval requires_grad_ float half".split())
+SCALERS = pattern(r"apex\.amp\.(?:_amp_state\.)?_amp_state\.loss_scalers")
 
 
 class Objects(Domain[Kind]):
@@ -52,7 +52,7 @@ class Objects(Domain[Kind]):
         for use, name in every:
             if name == AMP or (isinstance(use.node, ast.alias) and name.startswith(AMP)):
                 self._known[use.node] = AMP
-            elif _STATE.fullmatch(name):
+            elif SCALERS.fullmatch(name):
                 self._known[flow.names.parents.get(use.node)] = LOSS_SCALER
         calls = [(use.call, name.rpartition(".")[2]) for use, name in every if use.role is Role.CALL]
         for call, name in calls:
@@ -63,7 +63,7 @@ class Objects(Domain[Kind]):
         for call, name in calls:
             for item in arguments_of(call, "optimizers", 1) if call and name == "scale_loss" else ():
                 self.forget()
-                for one in self._each(item):
+                for one in self.each(item):
                     if not self.kinds(one):
                         self.note(one, OPTIMIZER)
         self.forget()
@@ -124,16 +124,20 @@ class Objects(Domain[Kind]):
     def _initialize(self, call: ast.Call) -> None:
         models, optimizers = arguments_of(call, "models", 0), arguments_of(call, "optimizers", 1)
         for item in models:
-            for one in self._each(item):
+            for one in self.each(item):
                 self.note(one, MODEL)
         for item in optimizers:
-            for one in self._each(item):
+            for one in self.each(item):
                 self.note(one, self.number)
                 self.number += 1
         given = [item for item in optimizers if getattr(item, "value", item) is not None]
         self._initialized[call] = [*models, *given]
+        self.forget()
+        for one in (*models, *given):
+            if not self.kinds(one):  # what is given is only known as what comes back
+                self._known[one] = MODEL if one in models else self.number - 1
 
-    def _each(self, node: ast.expr) -> list[ast.expr]:
+    def each(self, node: ast.expr) -> list[ast.expr]:
         """The items of a list that is written out, or the one that is given."""
         made = node if isinstance(node, (ast.List, ast.Tuple)) else self.flow.only_origin(node)
         return list(made.elts) if isinstance(made, (ast.List, ast.Tuple)) else [node]
@@ -142,18 +146,18 @@ class Objects(Domain[Kind]):
         """What tells an object from others."""
         node = step.node
         if isinstance(node, ast.Name):
-            argument = self._parameter(node)
+            argument = self.parameter(node)
             return (argument or node, step.path) if step.path else argument or node
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not followed:
             root: ast.AST = node
             while isinstance(root, (ast.Attribute, ast.Subscript)):
                 root = root.value
             if isinstance(root, ast.Name):
-                owner = self.flow.classes.owner_of(root) or self._parameter(root)
+                owner = self.flow.classes.owner_of(root) or self.parameter(root)
                 return (owner or self.flow.index.holder(root), ast.unparse(node), step.path)
         return (node, step.path) if step.path else node
 
-    def _parameter(self, node: ast.Name) -> ast.arg | None:
+    def parameter(self, node: ast.Name) -> ast.arg | None:
         """The parameter that a name is, wherever it is read."""
         holder = self.flow.index.holder(node)
         bindings = holder.bindings.get(node.id, ()) if holder is not None else ()
@@ -177,7 +181,7 @@ class Objects(Domain[Kind]):
     def steps(self, step: Step) -> Steps:
         given = self._initialized.get(step.node) if step.node is not None else None
         if given is None:
-            if step.path and isinstance(step.node, ast.Name) and self._parameter(step.node) in self._known:
+            if step.path and isinstance(step.node, ast.Name) and self.parameter(step.node) in self._known:
                 return ()
             return self.flow.steps(step)
         if len(given) == 1:
@@ -214,7 +218,7 @@ def arguments_of(call: ast.Call, name: str, index: int) -> list[ast.expr]:
 def _inside(node: ast.AST) -> list[ast.expr]:
     """What an expression is at the core: `model` of `model.cuda()`, `DDP(model)` and `model.module`."""
     if isinstance(node, ast.Attribute):
-        return [node.value] if node.attr in _SAME else []
+        return [node.value] if node.attr == "module" else []
     if not isinstance(node, ast.Call):
         return []
     if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:

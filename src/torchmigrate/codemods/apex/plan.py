@@ -51,7 +51,7 @@ class _Planner:
         self.file = file
         self.objects = objects_of(file)
         self.functions = self.objects.functions
-        self.uses = read(file.names, self.functions)
+        self.uses = read(file.names, self.objects)
         self.first = the_call(self.uses, self.functions)
         self.rewriting = file.rewriting()
         self.imports: list[Edit] = []
@@ -62,9 +62,16 @@ class _Planner:
         self._halves()
         presence = Presence(self.uses, self.file.names, functions, rewriting)
         branches = Branches(self.uses, functions, presence, rewriting)
-        steps = Steps(self.uses, self.objects, branches, rewriting, len(first.optimizers))
-        scaler = Scaler(first, self.objects, presence, rewriting, self.file.names.tree)
+        steps = Steps(
+            self.uses,
+            self.objects,
+            branches,
+            rewriting,
+            [part for item in (first, *first.more) for part in item.optimizers],
+        )
+        scaler = Scaler(first, self.uses.receivers, self.objects, presence, rewriting, self.file.names.tree)
         live = [*self.uses.places, *steps.involved]
+        live += [(function, function.statements[0]) for function in self.uses.receivers.values()]
         scaler.reach([function for function, _ in live])
         for function, statement in live:
             scaler.need(function, statement)
@@ -89,25 +96,29 @@ class _Planner:
                 master.call, self._parameters(master.call, master.argument, master.function, branches)
             )
         replace_numbers(self.uses, rewriting)
+        for item in self.uses.scales:
+            if item.value is None:
+                rewriting.replace_node(item.node, code("$scaler.get_scale()", scaler=text(item.function)))
         for handed in self.uses.handed:
             rewriting.replace_node(handed.node, code("$scaler", scaler=text(handed.function)))
         for state in self.uses.states:
             method = code("$scaler.$method", scaler=text(state.function), method=_state(state))
             rewriting.replace_node(state.call.func, method)
         steps.rewrite(text)
-        gone: list[ast.stmt] = []
-        self._initialised(first, gone)
-        made = self._spell(GRAD_SCALER, first.function, place)
+        gone: list[ast.stmt] = [*self.uses.gone]
+        for each in (first, *first.more):
+            self._initialised(each, gone)
+        made = self._spell(GRAD_SCALER, scaler.home, place)
         if isinstance(made, Refusal):
             return made
-        scale, told = scale_option(first)
+        scale, told = scale_option(first, self.uses)
         scaler_made = code(
             '$made("cuda", init_scale=$scale, enabled=$enabled)',
             made=made,
             scale=scale,
             enabled=code_of(condition) if condition is not None else None,
         )
-        rewriting.add_before(place, code("$scaler = $call", scaler=text(first.function), call=scaler_made))
+        rewriting.add_before(place, code("$scaler = $call", scaler=text(scaler.home), call=scaler_made))
         for function, statements in self._ranges:
             name = self._spell(AUTOCAST, function, statements[0])
             if isinstance(name, Refusal):
@@ -175,12 +186,14 @@ class _Planner:
 
         for scaled in self.uses.scaled:
             forward.with_loss(scaled)
+        if not literal:
+            scaler.reach([function for function, _ in forward.ranges])
         for function in self.functions.every:
             if has(function):
                 forward.others(function, after)
         self._ranges = []
         for function, statements in forward.ranges:
-            optional = function is self.first.function and id(statements[0]) in forward.optional
+            optional = function is scaler.home and id(statements[0]) in forward.optional
             if not literal and optional and not scaler.reaches(statements[0]):
                 self.remarks.append(f"line {statements[0].lineno} runs the model in single precision")
                 continue
@@ -198,10 +211,10 @@ class _Planner:
         if condition is None or (isinstance(condition, ast.Constant) and condition.value is False):
             return code_of(condition) if condition is not None else None
         key = key_of(condition)
-        if function.within(self.first.function) and key is not None:
+        if function.within(scaler.home) and key is not None:
             root = key.partition(".")[0]
-            same = self.functions.home(root, function) is self.functions.home(root, self.first.function)
-            if same and not self._changes(key):
+            same = self.functions.home(root, function) is self.functions.home(root, scaler.home)
+            if same and not self._changes(key, scaler):
                 return code_of(condition)
         text = scaler.text(function)
         if text is None:
@@ -210,13 +223,13 @@ class _Planner:
             )
         return code("$scaler.is_enabled()", scaler=text)
 
-    def _changes(self, key: str) -> bool:
+    def _changes(self, key: str, scaler: Scaler) -> bool:
         """Whether what the condition reads is set after `amp.initialize`."""
         return any(
             isinstance(node, (ast.Name, ast.Attribute))
             and isinstance(node.ctx, ast.Store)
             and ast.unparse(node) == key
-            and node.lineno > self.first.statement.lineno
+            and node.lineno > scaler.made_before.lineno
             for node in walk(self.file.names.tree)
         )
 
@@ -332,7 +345,7 @@ def _without_import(file: FileContext) -> ApexPlan | None:
         return None
     tree = file.names.tree
     functions = functions_of(file)
-    uses = read(file.names, functions)
+    uses = read(file.names, objects_of(file))
     if not uses.imports or len(uses.imports) + len(uses.numbers) < len(uses.every):
         return None
     parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]

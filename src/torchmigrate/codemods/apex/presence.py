@@ -141,16 +141,14 @@ class Presence:
 
     def _sentinels(self) -> None:
         """`amp` itself may only be tested for its existence."""
-        for use in self.uses.tests:
-            node = use.node
+        for node in self.uses.tests:
+            line = node.lineno
             around = self.functions.around.get(id(node))
             asked = isinstance(around, ast.Compare) and _is_none_test(around, node)
             if isinstance(around, (ast.If, ast.Assert, ast.BoolOp, ast.UnaryOp)):
                 asked = True
             if not asked:
-                raise Unclear(
-                    f"line {use.statement.lineno}: `amp` is passed on as an object", line=use.statement.lineno
-                )
+                raise Unclear(f"line {line}: `amp` is passed on as an object", line=line)
             self._true.add(id(node))
 
     # ---- rewriting ------------------------------------------------------------------------------------
@@ -161,7 +159,7 @@ class Presence:
         Raises:
             Unclear: a test stands where it cannot be taken out.
         """
-        wanted = [use.node for use in self.uses.tests if isinstance(use.node, ast.expr)]
+        wanted = self.uses.tests
         for node in (*wanted, *(load for loads in self.flags.values() for load in loads)):
             statement = self.functions.statement_of(node)
             if any(statement is item for item in self.gone) or self._in_gone(statement):
@@ -169,10 +167,19 @@ class Presence:
             self._test(node, statement)
         for attempt in self._tries:
             self._remove_try(attempt)
+        self.gone += self._stand_ins()
         for use in self.uses.imports:
             around = self._try_of(use)
             if around is None or around not in self._tries:
                 self._remove_alias(use)
+
+    def _stand_ins(self) -> Iterator[ast.stmt]:
+        """The statements that bind `amp` to None where apex is not used."""
+        inside = {id(node) for attempt in self._tries for node in walk(attempt)}
+        found = {binding.node for use in self.uses.every for binding in use.origins if not binding.is_import}
+        for statement in {self.functions.statement_of(node) for node in found}:
+            if _flag(statement) is not None and id(statement) not in inside:
+                yield statement
 
     def _test(self, node: ast.expr, statement: ast.stmt) -> None:
         is_flag = isinstance(node, ast.Name) and node.id in self.flags
@@ -268,9 +275,8 @@ def prune(gone: list[ast.stmt], functions: Functions, rewriting: Rewriting) -> N
         outer = spot.outer.statement if spot.outer is not None else None
         if (
             isinstance(outer, ast.If)
-            and not outer.orelse
             and id(outer) not in ids
-            and all(id(item) in ids for item in outer.body)
+            and all(id(item) in ids for item in (*outer.body, *outer.orelse))
             and not any(True for _ in own(outer, ast.NamedExpr, ast.Await))
             and not is_elif(rewriting.source, outer)
         ):

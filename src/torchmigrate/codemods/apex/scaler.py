@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 
-from torchmigrate.codemods.apex.conditions import as_bool, every_one, mixes, negation
-from torchmigrate.codemods.apex.objects import Objects
+from torchmigrate.codemods.apex.conditions import as_bool, every_one, mixes, negation, renamed
+from torchmigrate.codemods.apex.objects import AMP, Objects
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Initialize
 from torchmigrate.codemods.base.truth import is_bool
@@ -16,7 +17,7 @@ from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
-from torchmigrate.semantics.flow.functions import Function
+from torchmigrate.semantics.flow.functions import Function, arguments, key_of
 from torchmigrate.semantics.flow.mentions import Spot, common_block
 from torchmigrate.source.trees import walk
 
@@ -41,18 +42,21 @@ class Scaler:
 
     Args:
         first: the (only) call of `amp.initialize`.
+        receivers: parameters that are given `amp` until now.
         presence: knows which tests are true.
     """
 
     def __init__(
         self,
         first: Initialize,
+        receivers: dict[ast.arg, Function],
         objects: Objects,
         presence: Presence,
         rewriting: Rewriting,
         tree: ast.Module,
     ) -> None:
         self.first = first
+        self.receivers = receivers
         self.objects = objects
         self.functions = objects.functions
         self.presence = presence
@@ -69,11 +73,12 @@ class Scaler:
         self.name = name
         self.in_class: ast.ClassDef | None = None
         self.receives: set[int] = set()
+        self.made_before = first.statement  # in the home
         self.places: list[ast.stmt] = [first.statement]  # in the home, that need the scaler
         self.level = self._level()
+        self._climbed: list[tuple[Function, ast.stmt, ast.Call]] = []
 
-    # ---- functions with a scaler
-    # -----------------------------------------------------------------------------------
+    # ---- functions with a scaler ----------------------------------------------------------------------
 
     def reach(self, wanted: Iterable[Function]) -> None:
         """Make the scaler known in functions.
@@ -82,6 +87,8 @@ class Scaler:
             Unclear: one of them cannot be given it.
         """
         needed = list(wanted)
+        if not self.receives:
+            self._climb(needed)
         method = self.home.method()
         if method is not None and method.owner is not None:
             for function in needed:
@@ -91,14 +98,39 @@ class Scaler:
         for function in needed:
             self._give(function, 0)
 
+    def _climb(self, needed: Sequence[Function]) -> None:
+        """Make the scaler where the function that calls `amp.initialize` is called, if it is needed there."""
+        ways = [self.home]
+        calls: list[tuple[Function, ast.stmt, ast.Call]] = []
+        while len(found := self.objects.calls_to(ways[-1])) == 1 and found[0][0] not in ways:
+            calls += found
+            ways.append(found[0][0])
+
+        def level(function: Function, inner: tuple[Function, ...]) -> int:
+            if function in ways:
+                return ways.index(function)
+            method, mine = function.method(), self.home.method()
+            if method is not None and mine is not None and method.owner is mine.owner:
+                return 0
+            callers = {call[0] for call in self.objects.calls_to(function)} - set(inner)
+            if not callers and function.outer is not None:
+                callers = {function.outer}
+            return max((level(caller, (*inner, function)) for caller in callers), default=0)
+
+        for _ in range(max((level(function, ()) for function in needed), default=0)):
+            caller, statement, call = calls[len(self._climbed)]
+            self._climbed.append((self.home, self.made_before, call))
+            self.home, self.made_before = caller, statement
+            self.places = [statement]
+
     def text(self, function: Function) -> str | None:
         """How the scaler is written in a function; None: it is not known there."""
-        if self.in_class is not None:
-            method = function.method()
-            return f"self.{self.name}" if method is not None and method.owner is self.in_class else None
+        method = function.method()
+        if self.in_class is not None and method is not None and method.owner is self.in_class:
+            return f"self.{self.name}"
         here: Function | None = function
         while here is not None:
-            if here is self.home or id(here) in self.receives:
+            if (here is self.home and self.in_class is None) or id(here) in self.receives:
                 return self.name
             here = here.outer
         return None
@@ -111,14 +143,18 @@ class Scaler:
         if function.owner is None and function.outer is not self.functions.module:
             self._give(function.outer, depth + 1)  # it sees what the function around it has
             return
-        calls = [item for item in self.objects.calls if item[3] is function]
-        if function.name == "__init__" or not calls or not self._only_called(function, len(calls)):
+        calls = self.objects.calls_to(function)
+        if function.name == "__init__" or not calls or not self._only_called(function, calls):
             raise Unclear(_NOT_GIVEN.format(name=f"`{function.name}`"))
         self.receives.add(id(function))
-        for caller, statement, call, _ in calls:
+        for caller, statement, call in calls:
             self._give(caller, depth + 1)
             self.need(caller, statement)
             self._pass(call, function, self.text(caller) or self.name)
+        for argument, owner in self.receivers.items():
+            if owner is function:
+                self.rewriting.rename(argument, self.name)
+                return
         self._accept(function)
 
     def need(self, function: Function, statement: ast.stmt) -> None:
@@ -139,25 +175,33 @@ class Scaler:
             common is not None and self.functions.spots[id(statement)].within(common[0].block) is not None
         )
 
-    def _only_called(self, function: Function, calls: int) -> bool:
-        node = function.node
+    def _only_called(self, function: Function, calls: Sequence[tuple[Function, ast.stmt, ast.Call]]) -> bool:
+        node, index = function.node, self.objects.flow.index
         assert not isinstance(node, ast.Module), "a function"
-        if node.decorator_list:
-            marks = {ast.unparse(mark).rpartition(".")[2] for mark in node.decorator_list}
-            if not marks <= {"no_grad()", "enable_grad()", "staticmethod"}:
-                return False
-        mentions = sum(
-            1
-            for inner in walk(self.functions.module.node)
-            if (isinstance(inner, ast.Name) and inner.id == function.name)
-            or (
-                function.owner is not None
-                and isinstance(inner, ast.Attribute)
-                and inner.attr == function.name
-            )
-            or (isinstance(inner, ast.Constant) and inner.value == function.name)
+        marks = {ast.unparse(mark).rpartition(".")[2] for mark in node.decorator_list}
+        if not marks <= {"no_grad()", "enable_grad()", "staticmethod"}:
+            return False
+        if any(item.value == function.name for item in self.objects.flow.names.nodes(ast.Constant)):
+            return False
+        known = {call.func for _, _, call in calls}
+        mentions: list[ast.expr] = [*index.named(function.name)]
+        if function.owner is not None:
+            mentions = [
+                item
+                for item in index.attributes(function.name)
+                if not self._is_other(item.value, function.owner)
+            ]
+        return known.issuperset(mentions)
+
+    def _is_other(self, node: ast.expr, owner: ast.ClassDef) -> bool:
+        """Whether an object is surely none of a class."""
+        if self.objects.kinds(node):
+            return True
+        made = [step.node for step in self.objects.flow.origins(node)]
+        classes = [self.objects.flow.class_of(item) for item in made if item is not None]
+        return (
+            bool(classes) and owner not in classes and self.objects.flow.classes.owner_of(node) is not owner
         )
-        return mentions == calls
 
     def _accept(self, function: Function) -> None:
         node, rewriting = function.node, self.rewriting
@@ -168,18 +212,25 @@ class Scaler:
     def _pass(self, call: ast.Call, function: Function, text: str) -> None:
         node, rewriting = function.node, self.rewriting
         assert not isinstance(node, ast.Module), "a function"
-        by_name = node.args.defaults or node.args.kwonlyargs or node.args.vararg or call.keywords
-        starred = any(isinstance(item, ast.Starred) for item in call.args)
-        every: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-        if starred or not every or any(isinstance(item, ast.GeneratorExp) for item in call.args):
-            raise Unclear(
-                f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
-            )
-        if any(item.arg is None for item in call.keywords):
-            raise Unclear(
-                f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
-            )
+        unclear = Unclear(
+            f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
+        )
         editor = CallEditor(rewriting.source, call)
+        parameter = next((item for item, owner in self.receivers.items() if owner is function), None)
+        if parameter is not None:
+            given = [item for item, name in arguments(call, function) if name == parameter.arg]
+            if not given or AMP not in self.objects.kinds(given[0]):
+                raise Unclear(f"line {call.lineno}: `{function.name}` is not given `amp`", line=call.lineno)
+            keyword = next((item for item in call.keywords if item.value is given[0]), None)
+            editor.set(keyword or given[0], code("$scaler", scaler=text), self.name if keyword else None)
+            rewriting.record(editor.edits())
+            return
+        by_name = node.args.defaults or node.args.kwonlyargs or node.args.vararg or call.keywords
+        every: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+        if not every or any(isinstance(item, (ast.GeneratorExp, ast.Starred)) for item in call.args):
+            raise unclear
+        if any(item.arg is None for item in call.keywords):
+            raise unclear
         editor.add(code("$scaler", scaler=text), self.name if by_name else None)
         rewriting.record(editor.edits())
 
@@ -191,7 +242,10 @@ class Scaler:
         Raises:
             Unclear: it would not be made before it is used.
         """
-        init = self.functions.spots[id(self.first.statement)]
+        tests: list[tuple[ast.expr, ast.expr | None]] = []
+        for function, statement, call in self._climbed:
+            tests = self._at_call(function, statement, call, tests)
+        init = self.functions.spots[id(self.made_before)]
         spots = [self.functions.spots[id(statement)] for statement in self.places]
         block = init.block
         common = common_block(spots)
@@ -203,11 +257,10 @@ class Scaler:
         else:
             raise Unclear("the scaler would be used before it is created")
         here: Spot = init
-        tests: list[tuple[ast.expr, ast.expr | None]] = []
         while here.block is not block:
             outer = here.outer
             if outer is None or not isinstance(outer.statement, ast.If):
-                line = outer.statement.lineno if outer is not None else self.first.statement.lineno
+                line = outer.statement.lineno if outer is not None else self.made_before.lineno
                 raise Unclear(
                     (
                         f"`amp.initialize` is called under the condition in line {line}, but used outside "
@@ -232,9 +285,46 @@ class Scaler:
                 raise Unclear(f"line {statement.lineno} runs before `amp.initialize`", line=statement.lineno)
         outermost = here.statement
         parts = [*(left for _, left in tests[::-1] if left is not None), *self.level]
-        if outermost is not self.first.statement:
+        if outermost is not self.made_before:
             self._check_names(outermost, [*(test for test, _ in tests), *self.level])
         return every_one(map(self._bool, parts)), outermost
+
+    def _at_call(
+        self,
+        function: Function,
+        statement: ast.stmt,
+        call: ast.Call,
+        tests: list[tuple[ast.expr, ast.expr | None]],
+    ) -> list[tuple[ast.expr, ast.expr | None]]:
+        """The conditions around a statement, as they are written where its function is called.
+
+        Raises:
+            Unclear: they depend on what is not known there.
+        """
+        found = list(tests)
+        spots = self.functions.spots[id(statement)].chain()[::-1]
+        for inner, outer in itertools.pairwise(spots):
+            if not isinstance(outer.statement, ast.If):
+                line = outer.statement.lineno
+                raise Unclear(f"line {line}: `amp.initialize` may not run", line=line)
+            self._condition(outer.statement, inner, found)
+        given = {name: argument for argument, name in arguments(call, function)}
+        self._check_names(function.node, [*(test for test, _ in found), *self.level])
+
+        def there(test: ast.expr) -> ast.expr:
+            own = {node.id for node in walk(test) if isinstance(node, ast.Name)} & function.bound
+            if all(getattr(given.get(name), "id", "") == name for name in own):
+                return test
+            new = renamed(test, given)
+            if new is None or not all(key_of(given.get(name)) for name in own):
+                raise Unclear(
+                    f"`{function.name}` calls `amp.initialize` under a condition that is not known where it "
+                    "is called: return a scaler from there as well"
+                )
+            return new
+
+        self.level = [there(test) for test in self.level]
+        return [(there(test), there(left) if left else None) for test, left in found]
 
     def _always_made(self) -> None:
         """The method that makes the scaler must always run before the others."""
@@ -258,7 +348,7 @@ class Scaler:
         statement = spot.statement
         assert isinstance(statement, ast.If), "asked before"
         return len(self.places) == 1 or all(
-            place is self.first.statement
+            place is self.made_before
             or not any(item.statement is statement for item in self.functions.spots[id(place)].chain())
             for place in self.places
         )
@@ -278,7 +368,7 @@ class Scaler:
             left = negation(left) if left is not None else ast.Constant(False)
         tests.append((statement.test, left))
 
-    def _check_names(self, outermost: ast.stmt, nodes: list[ast.expr]) -> None:
+    def _check_names(self, outermost: ast.AST, nodes: list[ast.expr]) -> None:
         read = {
             ast.unparse(inner)
             for node in nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -52,12 +52,17 @@ class Steps:
     """Everything between the backward pass and the next one.
 
     Args:
-        count: how many optimizers there are.
+        optimizers: those that are initialized.
         scaler: how the scaler is written in a function.
     """
 
     def __init__(
-        self, uses: Uses, objects: Objects, branches: Branches, rewriting: Rewriting, count: int
+        self,
+        uses: Uses,
+        objects: Objects,
+        branches: Branches,
+        rewriting: Rewriting,
+        optimizers: Sequence[ast.expr],
     ) -> None:
         self.uses = uses
         self.objects = objects
@@ -71,8 +76,10 @@ class Steps:
                 f"this file does not step the optimizer that `{uses.initialize[0].function.name}` "
                 "initializes: pass the scaler on, and call `scaler.step(optimizer)` and `scaler.update()`"
             )
-        missing = set(range(count)).difference(*(step.numbers for step in self.steps))
-        if missing:
+        every = {
+            number for item in optimizers for one in objects.each(item) for number in objects.optimizers(one)
+        }
+        if not every <= frozenset().union(*(step.numbers for step in self.steps)):
             raise Unclear("this file does not step one of the optimizers")
         self.steps = [step for step in self.steps if not self._is_idle(step)]
         self._check_order()
@@ -110,7 +117,7 @@ class Steps:
                 by_step.setdefault(id(always.statement), (always, []))[1].append(item)
         for step, items in by_step.values():
             place = self._before_all(items, step)
-            self.rewriting.add_before(place, _unscaled(scaler(step.function), items[0]))
+            self.rewriting.add_before(place, _unscaled(scaler(items[0].function), items[0]))
         for step, item in moved:
             self._move(item, step, None if id(step.statement) in by_step else scaler(step.function))
             by_step.setdefault(id(step.statement), (step, []))
@@ -158,8 +165,10 @@ class Steps:
                 line=node.lineno,
             )
         outer = self.functions.spots[id(statement)].outer
-        if len(numbers) > 1 and outer is not None and isinstance(outer.statement, ast.For):
-            statement = outer.statement
+        loop = outer.statement if outer is not None else None
+        stored = ast.dump(_stored(node.value))
+        if isinstance(loop, ast.For) and any(ast.dump(item) == stored for item in walk(loop.target)):
+            statement = loop
         return Step(call, statement, function, numbers, node.value)
 
     def _updates(self, steps: list[Step]) -> list[ast.stmt]:
@@ -223,20 +232,6 @@ class Steps:
                     f"line {step.statement.lineno}: the optimizer steps before a backward pass",
                     line=step.statement.lineno,
                 )
-        # A function with a backward pass of its own trains something else.
-        stepping = {id(step.function) for step in self.steps}
-        stepping |= {id(function) for function in self.functions.every if _trains(function)}
-        known = {id(item.statement) for item in self.uses.master} | self.branches.dropped
-        for function in self.functions.every:
-            for statement in function.statements:
-                if id(function) in stepping or id(statement) in known:
-                    continue
-                if any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call)):
-                    raise Unclear(
-                        f"line {statement.lineno}: gradients are clipped away from the step, where they "
-                        "are still scaled; call `scaler.unscale_(optimizer)` first",
-                        line=statement.lineno,
-                    )
 
     def _check_scaled(self) -> None:
         """What apex ran before it unscaled saw the gradients of this backward pass alone.
@@ -271,7 +266,43 @@ class Steps:
 
     # ---- gradients ------------------------------------------------------------------------------------
 
+    def _clipped_elsewhere(self) -> Iterator[Gradients]:
+        """The calls of functions that clip, and do nothing else of training.
+
+        Raises:
+            Unclear: one is called where no step follows.
+        """
+        # A function with a backward pass of its own trains something else.
+        stepping = {id(step.function) for step in self.steps}
+        stepping |= {id(function) for function in self.functions.every if _trains(function)}
+        known = {id(item.statement) for item in self.uses.master} | self.branches.dropped
+        for function in self.functions.every:
+            for statement in function.statements:
+                if id(function) in stepping or id(statement) in known:
+                    continue
+                if not any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call)):
+                    continue
+                places = self._steps_after(function, self.steps)
+                if len({step.numbers for _, step in places}) != 1:
+                    raise Unclear(
+                        f"line {statement.lineno}: gradients are clipped away from the step, where they "
+                        "are still scaled; call `scaler.unscale_(optimizer)` first",
+                        line=statement.lineno,
+                    )
+                for place, step in places:
+                    yield Gradients(place, step.function, step.numbers, step.optimizer)
+
+    def _steps_after(self, function: Function, steps: Sequence[Step]) -> list[tuple[ast.stmt, Step]]:
+        """The step that always follows each call of a function; none if one has none."""
+        found = [
+            (statement, next((step for step in steps if self._always_steps(statement, step)), None))
+            for _, statement, _ in self.objects.calls_to(function)
+        ]
+        known = [(statement, step) for statement, step in found if step is not None]
+        return known if len(known) == len(found) else []
+
     def _gradients(self) -> Iterator[Gradients]:
+        yield from self._clipped_elsewhere()
         masters = {id(item.statement) for item in self.uses.master}
         scaled = {id(node) for item in self.uses.scaled for inner in item.others for node in walk(inner)}
         for function in {id(step.function): step.function for step in self.steps}.values():
@@ -305,7 +336,10 @@ class Steps:
     def _step_of(self, item: Gradients) -> Step | None:
         """The step that always follows the use of gradients."""
         same = [step for step in self.steps if step.numbers == item.numbers]
-        return next((step for step in same if self._always_steps(item.statement, step)), None)
+        found = next((step for step in same if self._always_steps(item.statement, step)), None)
+        if found is None:
+            found = next((step for _, step in self._steps_after(item.function, same)), None)
+        return found
 
     def _later_step(self, item: Gradients) -> Step:
         """The step before which gradients can be clipped instead: it does not follow each time.
@@ -375,6 +409,11 @@ class Steps:
         if any(id(scaled.statement) in within for scaled in self.uses.scaled):
             raise self._unclear(items[0].statement)  # the backward pass would come after
         return place.statement
+
+
+def _stored(node: ast.expr) -> ast.AST:
+    """A name as a loop binds it."""
+    return ast.Name(node.id, ast.Store()) if isinstance(node, ast.Name) else node
 
 
 def _unscaled(scaler: str, item: Gradients) -> Code:

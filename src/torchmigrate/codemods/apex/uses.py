@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
+from torchmigrate.codemods.apex.objects import AMP, SCALERS, Objects
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern
+from torchmigrate.semantics.flow.forward import Forward
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of
 from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use, Via
 from torchmigrate.source.trees import walk
@@ -78,6 +80,7 @@ class Initialize(Struct):
     optimizers: list[ast.expr]
     given: dict[str, ast.expr]
     gone: list[ast.stmt] = field(default_factory=list)  # where there are several, one for each branch
+    more: list[Initialize] = field(default_factory=list)  # for other objects, right behind
 
 
 class Scaled(Struct):
@@ -113,6 +116,15 @@ class Handed(Struct):
     function: Function
 
 
+class Scale(Struct):
+    """A place that reads or sets the scale of the loss; node: what is read, value: what it is set to."""
+
+    node: ast.expr
+    statement: ast.stmt
+    function: Function
+    value: ast.expr | None = None
+
+
 class Uses(Struct):
     """Everything of apex.amp in one file."""
 
@@ -121,7 +133,10 @@ class Uses(Struct):
     master: list[Call] = field(default_factory=list)
     states: list[Call] = field(default_factory=list)
     handed: list[Handed] = field(default_factory=list)
-    tests: list[Use] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
+    tests: list[ast.expr] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
+    scales: list[Scale] = field(default_factory=list)
+    gone: list[ast.stmt] = field(default_factory=list)
+    receivers: dict[ast.arg, Function] = field(default_factory=dict)  # parameters that are given `amp`
     imports: list[Use] = field(default_factory=list)
     numbers: list[Call] = field(default_factory=list)  # `to_python_float(x)`
     every: list[Use] = field(default_factory=list)
@@ -131,6 +146,7 @@ class Uses(Struct):
         """The statements that need a scaler, each with its function."""
         found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
         found += [(item.function, item.statement) for item in (*self.master, *self.states)]
+        found += [(item.function, item.statement) for item in self.scales if item.value is None]
         return found + [(item.function, item.statement) for item in self.handed]
 
 
@@ -154,12 +170,13 @@ def _of_amp(name: str) -> bool:
     )
 
 
-def read(names: SemanticModel, functions: Functions) -> Uses:
+def read(names: SemanticModel, objects: Objects) -> Uses:
     """Read every use.
 
     Raises:
         Unclear: one of them cannot be rewritten.
     """
+    functions = objects.functions
     found = Uses(every=concerned(names))
     for use in names.uses:
         if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
@@ -173,9 +190,33 @@ def read(names: SemanticModel, functions: Functions) -> Uses:
         if use.candidates == (_FP16,) and use.role is Role.IMPORT and use.via is Via.STAR:
             _read_star(use, names, found)
         else:
-            _read_one(use, functions, found)
+            _read_one(use, objects, found)
+    _read_parameters(names, objects, found)
     _check_names(found.scaled)
     return found
+
+
+def _read_parameters(names: SemanticModel, objects: Objects, found: Uses) -> None:
+    """Read the uses of `amp` where it is a parameter."""
+    seen = {use.node for use in found.every}
+    for node in names.nodes(ast.Name):
+        outer = names.parents.get(node)
+        if node in seen or outer in seen or not isinstance(node.ctx, ast.Load):
+            continue
+        argument = objects.parameter(node)
+        if argument is None or objects.kinds(node) != {AMP}:
+            continue
+        statement = objects.functions.statement_of(node)
+        function = objects.functions.owners[id(statement)]
+        if objects.flow.index.home_of(argument) is not function.node:
+            raise Unclear(f"line {node.lineno}: `amp` is a parameter of another function", line=node.lineno)
+        found.receivers[argument] = function
+        if isinstance(outer, ast.Attribute):
+            call = names.parents.get(outer)
+            called = call if isinstance(call, ast.Call) and call.func is outer else None
+            _read_call(outer.attr, f"{_AMP}.{outer.attr}", called, statement, function, found)
+        else:
+            found.tests.append(node)
 
 
 def _numbers(every: Sequence[Use], functions: Functions) -> Iterator[Call]:
@@ -206,7 +247,37 @@ def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
     found.imports.append(use)
 
 
-def _read_one(use: Use, functions: Functions, found: Uses) -> None:
+def _read_scales(use: Use, objects: Objects, found: Uses) -> None:
+    """Read what is done with `amp._amp_state.loss_scalers[0]`."""
+    parents, functions = objects.flow.names.parents, objects.functions
+    line = use.statement.lineno
+    unclear = Unclear(f"line {line}: cannot analyze what is done with `{use.candidates[0]}`", line=line)
+    item = parents.get(use.node)
+    if not isinstance(item, ast.Subscript) or use.in_fstring:
+        raise unclear
+    holders: list[ast.AST] = [item]
+    if isinstance(parents.get(item), ast.Assign):
+        holders = list(Forward(objects.flow).of(item))
+        found.gone.append(use.statement)
+    for holder in holders:
+        node = parents.get(holder)
+        if not isinstance(node, ast.Attribute) or node.attr not in ("loss_scale", "_loss_scale"):
+            raise unclear
+        outer, statement = parents.get(node), functions.statement_of(node)
+        function = functions.owners[id(statement)]
+        if isinstance(outer, ast.Call) and outer.func is node:
+            found.scales.append(Scale(outer, statement, function))
+        elif isinstance(node.ctx, ast.Load):
+            found.scales.append(Scale(node, statement, function))
+        elif isinstance(outer, ast.Assign) and len(outer.targets) == 1:
+            found.scales.append(Scale(node, statement, function, outer.value))
+            found.gone.append(outer)
+        else:
+            raise unclear
+
+
+def _read_one(use: Use, objects: Objects, found: Uses) -> None:
+    functions = objects.functions
     name, line = use.candidates[0], use.statement.lineno
     if len(use.candidates) > 1 or not _is_library(use) or use.in_fstring or use.role is Role.STRING:
         raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else", line=line)
@@ -226,13 +297,33 @@ def _read_one(use: Use, functions: Functions, found: Uses) -> None:
         if isinstance(use.node, ast.expr) and _is_saved(use.node, functions):
             found.handed.append(Handed(use.node, use.statement, functions.owners[id(use.statement)]))
         else:
-            found.tests.append(use)
+            _read_object(use, objects, found)
         return
-    if use.call is None or use.role is not Role.CALL:
+    if SCALERS.fullmatch(name):
+        _read_scales(use, objects, found)
+        return
+    call = use.call if use.role is Role.CALL else None
+    _read_call(short, name, call, use.statement, functions.owners[id(use.statement)], found)
+
+
+def _read_object(use: Use, objects: Objects, found: Uses) -> None:
+    """Read a place where `amp` is passed on, or tested."""
+    assert isinstance(use.node, ast.expr), "not an import"
+    around = objects.functions.around.get(id(use.node))
+    call = objects.functions.around.get(id(around)) if isinstance(around, ast.keyword) else around
+    if isinstance(call, ast.Call) and call.func is not use.node and objects.called(call) is not None:
+        return  # whoever takes it is read itself
+    found.tests.append(use.node)
+
+
+def _read_call(
+    short: str, name: str, call: ast.Call | None, statement: ast.stmt, function: Function, found: Uses
+) -> None:
+    line = statement.lineno
+    if call is None:
         if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
             raise Unclear(f"line {line}: `amp.{short}` is passed on as a function", line=line)
         raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
-    call, statement, function = use.call, use.statement, functions.owners[id(use.statement)]
     if short == "initialize":
         found.initialize.append(_initialize(call, statement, function))
     elif short == "scale_loss":
@@ -307,7 +398,7 @@ def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Init
             raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
     models = _each(given["models"])
     optimizers = [] if is_none(given.get("optimizers")) else _each(given["optimizers"])
-    if any(key_of(item) is None for item in (*models, *optimizers)):
+    if plain and any(key_of(item) is None for item in (*models, *optimizers)):
         raise Unclear(f"line {line}: the arguments are not plain names", line=line)
     return Initialize(call, statement, function, models, optimizers, given)
 
