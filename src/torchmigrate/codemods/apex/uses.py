@@ -80,7 +80,7 @@ class Initialize(Struct):
     optimizers: list[ast.expr]
     given: dict[str, ast.expr]
     gone: list[ast.stmt] = field(default_factory=list)  # where there are several, one for each branch
-    more: list[Initialize] = field(default_factory=list)  # for other objects, right behind
+    more: list[Initialize] = field(default_factory=list)  # those that follow, for other objects
 
 
 class Scaled(Struct):
@@ -312,7 +312,7 @@ def _read_object(use: Use, objects: Objects, found: Uses) -> None:
     around = objects.functions.around.get(id(use.node))
     call = objects.functions.around.get(id(around)) if isinstance(around, ast.keyword) else around
     if isinstance(call, ast.Call) and call.func is not use.node and objects.called(call) is not None:
-        return  # whoever takes it is read itself
+        return  # the parameter is read itself
     found.tests.append(use.node)
 
 
