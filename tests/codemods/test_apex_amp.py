@@ -693,7 +693,10 @@ REFUSED = {
         [("def main", "@amp.float_function\ndef norm(x):\n    return x\n\n\ndef main")],
         "`apex.amp.float_function` has no equivalent",
     ),
-    "returned": ([("    model, optimizer = amp.init", "    return amp.init")], "is not assigned"),
+    "printed": (
+        [("    model, optimizer = amp.init", "    print(amp.init"), ('"O1")', '"O1"))')],
+        "is not assigned",
+    ),
     "no step": ([(STEP, "        engine.step(optimizer)\n")], "pass the scaler on"),
     "no forward pass": (
         [("F.mse_loss(model(x), y)", "next(losses)")],
@@ -720,7 +723,7 @@ REFUSED = {
         [
             (
                 LOOP,
-                f"    epoch(model, optimizer)\n    log('epoch')\n    return []\n\n\ndef epoch(model, optimizer):\n{LOOP}",
+                f"    epoch(model, optimizer)\n    getattr(log, 'epoch')\n    return []\n\n\ndef epoch(model, optimizer):\n{LOOP}",
             ),
         ],
         "some of its calls may not be visible",

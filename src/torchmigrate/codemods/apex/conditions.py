@@ -42,6 +42,18 @@ def mixes(level: ast.expr) -> ast.expr:
     return ast.Compare(level, [ast.NotEq()], [ast.Constant(WITHOUT)])
 
 
+def implies(test: ast.expr | None, other: ast.expr) -> bool:
+    """Whether a test says that a level is one with mixed precision, as `other` (`mixes`) does."""
+    parts = conjuncts(test) if test is not None else ()
+    return any(
+        isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], ast.Eq)
+        and getattr(part.comparators[0], "value", WITHOUT) != WITHOUT
+        and ast.dump(mixes(part.left)) == ast.dump(other)
+        for part in parts
+    )
+
+
 def every_one(tests: Iterable[ast.expr]) -> ast.expr | None:
     """The conjunction of some tests, each once; None if there are none."""
     tests = list(tests)

@@ -111,6 +111,8 @@ class Forward:
         line = scaled.statement.lineno
         if self.runs(scaled.loss, scaled.function, deep=True):
             raise Unclear(f"line {line}: the model runs inside of `amp.scale_loss`", line=line)
+        if _computes(scaled.loss):
+            raise Unclear(f"line {line}: compute the loss before `amp.scale_loss`", line=line)
         if not self._computes(scaled.function, scaled.statement, scaled.loss, ()):
             raise Unclear(
                 f"line {line}: cannot find where the model computes `{ast.unparse(scaled.loss)}`; run that "
@@ -149,7 +151,7 @@ class Forward:
                 for argument, name in arguments(call, function)
                 if name in needed
             ]
-            if not given or any(self.runs(argument, caller, deep=True) for caller, _, argument in given):
+            if not given or any(_computes(argument) for _, _, argument in given):
                 return False
             if not all(self._computes(*place, (*inner, function)) for place in given):
                 return False
@@ -192,9 +194,17 @@ class Forward:
                         line=statement.lineno,
                     )
                 chosen = [statement, *self._to_loss(statement, block[index:])]
+                spot = self.functions.spots[id(statement)]
+                while (
+                    len(chosen) == 1 and spot.outer is not None and isinstance(spot.outer.statement, ast.If)
+                ):
+                    spot = spot.outer
+                    rest = self._to_loss(statement, spot.block[spot.index + 1 :])
+                    if rest and not any(id(item) in self._busy for item in walk(spot.statement)):
+                        chosen = [spot.statement, *rest]
                 self._note(function, chosen)
-                self.optional.add(id(statement))
-                index += len(chosen) - 1
+                self.optional.add(id(chosen[0]))
+                index += len(chosen) - 1 if chosen[0] is statement else 0
 
     def _is_covered(self, function: Function) -> bool:
         """Whether a function is only called where a loss is computed, under autocast."""
@@ -398,8 +408,8 @@ def _is_arithmetic(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.Assign, ast.AugAssign)) and not _computes(statement)
 
 
-def _computes(statement: ast.stmt) -> bool:
-    """Whether a statement calls something that may depend on autocast."""
+def _computes(statement: ast.AST) -> bool:
+    """Whether a statement, or an expression, calls something that may depend on autocast."""
     light = {"item", "mean", "sum", "float", "detach", "backward", "len", "int", "clone", "append", "update"}
     return any(ast.unparse(call.func).rpartition(".")[2] not in light for call in _calls(statement))
 

@@ -30,6 +30,7 @@ from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.functions import Function, key_of, own
+from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
 
@@ -96,11 +97,16 @@ class _Planner:
                 master.call, self._parameters(master.call, master.argument, master.function, branches)
             )
         replace_numbers(self.uses, rewriting)
-        for item in self.uses.scales:
-            if item.value is None:
-                rewriting.replace_node(item.node, code("$scaler.get_scale()", scaler=text(item.function)))
+        for scale in self.uses.scales:
+            if scale.value is None:
+                rewriting.replace_node(scale.node, code("$scaler.get_scale()", scaler=text(scale.function)))
         for handed in self.uses.handed:
             rewriting.replace_node(handed.node, code("$scaler", scaler=text(handed.function)))
+        for item in self.uses.disabled:
+            name = self._spell(AUTOCAST, item.function, item.statement)
+            if isinstance(name, Refusal):
+                return name
+            rewriting.replace_node(item.call, code('$autocast("cuda", enabled=False)', autocast=name))
         for state in self.uses.states:
             method = code("$scaler.$method", scaler=text(state.function), method=_state(state))
             rewriting.replace_node(state.call.func, method)
@@ -111,11 +117,11 @@ class _Planner:
         made = self._spell(GRAD_SCALER, scaler.home, place)
         if isinstance(made, Refusal):
             return made
-        scale, told = scale_option(first, self.uses)
+        first_scale, told = scale_option(first, self.uses)
         scaler_made = code(
             '$made("cuda", init_scale=$scale, enabled=$enabled)',
             made=made,
-            scale=scale,
+            scale=first_scale,
             enabled=code_of(condition) if condition is not None else None,
         )
         rewriting.add_before(place, code("$scaler = $call", scaler=text(scaler.home), call=scaler_made))
@@ -153,11 +159,11 @@ class _Planner:
     def _initialised(self, first: Initialize, gone: list[ast.stmt]) -> None:
         """Objects stay what they are: at most they get another name."""
         statement = first.statement
-        if not isinstance(statement, ast.Assign) or in_place(first):
+        if not isinstance(statement, ast.Return) and in_place(first):
             gone += first.gone or [statement]
             return
         values = [*first.models, *first.optimizers]
-        targets = elements(statement.targets[0])
+        targets = elements(statement.targets[0]) if isinstance(statement, ast.Assign) else []
         if len(targets) == len(values):
             pairs = [pair for pair in zip(targets, values, strict=True) if key_of(pair[0]) != key_of(pair[1])]
             left, right = (several(side) for side in zip(*pairs, strict=True))
@@ -166,6 +172,13 @@ class _Planner:
         given = [first.given["models"]]
         if not is_none(first.given.get("optimizers")):
             given.append(first.given["optimizers"])
+            made = self.objects.flow.origins(first.given["optimizers"])
+            if any(isinstance(step.node, ast.Constant) for step in made):
+                line = statement.lineno
+                raise Unclear(
+                    f"line {line}: `amp.initialize` returns the model alone where there is no optimizer",
+                    line=line,
+                )
         self.rewriting.replace_node(first.call, several(given))
 
     # ---- the forward pass -----------------------------------------------------------------------------
@@ -284,6 +297,8 @@ class _Planner:
             for statement, node in function.calls:
                 if not isinstance(node.func, ast.Attribute) or node.func.attr != "half" or node.args:
                     continue
+                if self._is_trained(statement, function):
+                    continue
                 made = [node.func.value, *getattr(statement, "targets", [])]
                 if any(self.objects.is_model(item) or "model" in (key_of(item) or "") for item in made):
                     raise Unclear(
@@ -291,6 +306,13 @@ class _Planner:
                         "accept: remove `.half()`",
                         line=node.lineno,
                     )
+
+    def _is_trained(self, statement: ast.stmt, function: Function) -> bool:
+        """Whether a statement runs when all of training is over."""
+        spot = self.functions.spots[id(statement)]
+        looped = any(isinstance(item.statement, LOOPS) for item in spot.chain())
+        ends = [item.statement.end_lineno or 0 for item in self.uses.scaled if item.function is function]
+        return bool(ends) and not looped and statement.lineno > max(ends)
 
     def _parameters(
         self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches

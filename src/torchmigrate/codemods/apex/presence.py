@@ -33,37 +33,42 @@ class Presence:
         self.gone: list[ast.stmt] = []
         self._tries: list[ast.Try] = []
         self._true: set[int] = set()
+        self._assumed: set[int] = set()  # true where the rest of apex is there, too
         self._whole_tries()
         self._sentinels()
 
     # ---- the truth of tests ---------------------------------------------------------------------------
 
-    def truth(self, node: ast.expr) -> bool | None:
-        """Whether an expression is surely true or false once apex is not imported; None: unknown."""
-        if id(node) in self._true:
+    def truth(self, node: ast.expr, *, assumed: bool = False) -> bool | None:
+        """Whether an expression is surely true or false once apex is not imported; None: unknown.
+
+        Args:
+            assumed: with all that apex.amp needed, although the file goes on to import other parts of apex.
+        """
+        if id(node) in self._true or (assumed and id(node) in self._assumed):
             return True
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            inner = self.truth(node.operand)
+            inner = self.truth(node.operand, assumed=assumed)
             return None if inner is None else not inner
         if isinstance(node, ast.Compare) and id(node.left) in self._true and len(node.ops) == 1:
             return isinstance(node.ops[0], (ast.IsNot, ast.NotEq))
         if isinstance(node, ast.BoolOp):
-            found = [self.truth(value) for value in node.values]
+            found = [self.truth(value, assumed=assumed) for value in node.values]
             decisive = isinstance(node.op, ast.Or)
             if decisive in found:
                 return decisive
             return None if None in found else not decisive
         return None
 
-    def left_of(self, node: ast.expr) -> ast.expr | None:
+    def left_of(self, node: ast.expr, *, assumed: bool = False) -> ast.expr | None:
         """A test without the parts that are true, itself if there are none; None: nothing is left of it."""
-        known = self.truth(node)
+        known = self.truth(node, assumed=assumed)
         if known is not None:
             return None if known else ast.Constant(False)
         if isinstance(node, ast.BoolOp):
-            kept = [value for value in node.values if self.truth(value) is None]
+            kept = [value for value in node.values if self.truth(value, assumed=assumed) is None]
             if len(kept) < len(node.values):
-                left = [self.left_of(value) or ast.Constant(True) for value in kept]
+                left = [self.left_of(value, assumed=assumed) or ast.Constant(True) for value in kept]
                 return left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
         return node
 
@@ -85,8 +90,11 @@ class Presence:
             names = [item for item in attempt.body if isinstance(item, (ast.Import, ast.ImportFrom))]
             alone = all(id(alias) in aliases for item in names for alias in item.names)
             flags = [item for item in (*others, *attempt.orelse) if _flag(item) is not None]
-            if not alone:
-                continue  # the `try` stays for what else it imports
+            if not alone:  # the `try` stays for what else it imports
+                for name, value in filter(None, map(_flag, flags)):
+                    if value is True:
+                        self._assumed.update(map(id, self._loads_of(name, attempt)))
+                continue
             if len(flags) < len(others) + len(attempt.orelse):
                 raise Unclear(
                     f"line {attempt.lineno}: the `try` around the import contains other code",
@@ -107,9 +115,11 @@ class Presence:
             for item in flags:
                 name, value = _flag(item) or ("", None)
                 if isinstance(value, bool) and value:
-                    self._flag_loads(name, attempt)
+                    self.flags[name] = self._loads_of(name, attempt)
+                    self._true.update(map(id, self.flags[name]))
 
-    def _flag_loads(self, name: str, attempt: ast.Try) -> None:
+    def _loads_of(self, name: str, attempt: ast.Try) -> list[ast.Name]:
+        """Where a flag is read; nowhere if it is set anew."""
         home = self.functions.owners[id(attempt)]
         inside = {id(node) for node in walk(attempt)}
         loads: list[ast.Name] = []
@@ -121,11 +131,10 @@ class Presence:
                 continue
             if not isinstance(node.ctx, ast.Load):
                 if statement.lineno > attempt.lineno:
-                    return  # it is set anew
+                    return []
                 continue
             loads.append(node)
-        self.flags[name] = loads
-        self._true.update(id(node) for node in loads)
+        return loads
 
     def _try_of(self, use: Use) -> ast.Try | None:
         spot = self.functions.spots[id(use.statement)]

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterable, Sequence
 
-from torchmigrate.codemods.apex.conditions import as_bool, every_one, mixes, negation, renamed
+from torchmigrate.codemods.apex.conditions import as_bool, every_one, implies, mixes, negation, renamed
 from torchmigrate.codemods.apex.objects import AMP, Objects
 from torchmigrate.codemods.apex.presence import Presence
 from torchmigrate.codemods.apex.uses import Initialize
@@ -181,8 +181,10 @@ class Scaler:
         marks = {ast.unparse(mark).rpartition(".")[2] for mark in node.decorator_list}
         if not marks <= {"no_grad()", "enable_grad()", "staticmethod"}:
             return False
-        if any(item.value == function.name for item in self.objects.flow.names.nodes(ast.Constant)):
-            return False
+        parents = self.objects.flow.names.parents
+        for item in self.objects.flow.names.nodes(ast.Constant):
+            if item.value == function.name and _looks_up(parents.get(item)):
+                return False
         known = {call.func for _, _, call in calls}
         mentions: list[ast.expr] = [*index.named(function.name)]
         if function.owner is not None:
@@ -284,7 +286,8 @@ class Scaler:
             if before and self.in_class is None:
                 raise Unclear(f"line {statement.lineno} runs before `amp.initialize`", line=statement.lineno)
         outermost = here.statement
-        parts = [*(left for _, left in tests[::-1] if left is not None), *self.level]
+        parts = [left for _, left in tests[::-1] if left is not None]
+        parts += [level for level in self.level if not implies(every_one(parts), level)]
         if outermost is not self.made_before:
             self._check_names(outermost, [*(test for test, _ in tests), *self.level])
         return every_one(map(self._bool, parts)), outermost
@@ -363,7 +366,7 @@ class Scaler:
                 f"line {statement.lineno}: only one of several branches calls `amp.initialize`",
                 line=statement.lineno,
             )
-        left = self.presence.left_of(statement.test)
+        left = self.presence.left_of(statement.test, assumed=True)
         if inner.block is statement.orelse:
             left = negation(left) if left is not None else ast.Constant(False)
         tests.append((statement.test, left))
@@ -403,3 +406,11 @@ class Scaler:
         if level is not None:
             found.append(mixes(level))
         return found
+
+
+def _looks_up(node: ast.AST | None) -> bool:
+    """Whether a name given as text is looked up: `getattr(module, "train")`, `globals()["train"]`."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+        return isinstance(node, ast.Call) and ast.unparse(node.func) in ("globals", "locals", "vars")
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "setattr")

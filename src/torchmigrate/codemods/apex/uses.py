@@ -135,6 +135,7 @@ class Uses(Struct):
     handed: list[Handed] = field(default_factory=list)
     tests: list[ast.expr] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
     scales: list[Scale] = field(default_factory=list)
+    disabled: list[Call] = field(default_factory=list)  # `with amp.disable_casts():`
     gone: list[ast.stmt] = field(default_factory=list)
     receivers: dict[ast.arg, Function] = field(default_factory=dict)  # parameters that are given `amp`
     imports: list[Use] = field(default_factory=list)
@@ -299,6 +300,11 @@ def _read_one(use: Use, objects: Objects, found: Uses) -> None:
         else:
             _read_object(use, objects, found)
         return
+    if short == "__dict__":
+        test = functions.around.get(id(use.node))
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
+            found.tests.append(test)  # `"load_state_dict" in amp.__dict__`
+            return
     if SCALERS.fullmatch(name):
         _read_scales(use, objects, found)
         return
@@ -324,7 +330,9 @@ def _read_call(
         if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
             raise Unclear(f"line {line}: `amp.{short}` is passed on as a function", line=line)
         raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
-    if short == "initialize":
+    if short == "disable_casts" and isinstance(statement, ast.With):
+        found.disabled.append(Call(call, statement, function, None))
+    elif short == "initialize":
         found.initialize.append(_initialize(call, statement, function))
     elif short == "scale_loss":
         found.scaled.append(_scaled(call, statement, function))
@@ -389,9 +397,9 @@ def is_none(node: ast.expr | None) -> bool:
 def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Initialize:
     given = bound(call, _INITIALIZE)
     line = call.lineno
-    plain = isinstance(statement, ast.Expr) and statement.value is call
-    assigned = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
-    if not (plain or assigned) or "models" not in given:
+    holds = isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) and statement.value is call
+    plain = isinstance(statement, ast.Expr)
+    if not holds or len(getattr(statement, "targets", [call])) > 1 or "models" not in given:
         raise Unclear(f"line {line}: the result of `amp.initialize` is not assigned", line=line)
     for name in ("cast_model_type", "patch_torch_functions", "cast_model_outputs"):
         if not is_none(given.get(name)):
