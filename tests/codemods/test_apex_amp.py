@@ -1332,3 +1332,126 @@ def test_the_scaler_of_a_builder_is_made_where_it_is_called(name: str) -> None:
     else:
         assert f"{wanted}\n    model, optimizer = setup(args)\n" in after
         assert "def setup(opt):\n    model = make()\n" in after
+
+
+AS_ARGUMENT = """
+from apex import amp
+
+
+def train(model, optimizer, handle, args=None):
+    for x, y in batches():
+        loss = F.mse_loss(model(x), y)
+        with handle.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+
+
+def main(args):
+    model = make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer)
+    train(model, optimizer, amp)
+"""
+
+
+def test_amp_as_an_argument() -> None:
+    text = HEAD + AS_ARGUMENT
+    found = checked(text, *only(CODES)).findings
+    assert "handle.scale_loss" in [text[item.start : item.end] for item in found]
+    after = check(text)[1]
+    assert "def train(model, optimizer, scaler, args=None):" in after
+    assert "scaler.scale(loss).backward()" in after and "train(model, optimizer, scaler)" in after
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("train(model, optimizer, amp)", "train(model, optimizer, amp)\n    train(model, optimizer, args)"),
+        ("train(model, optimizer, amp)", "train(model, optimizer, amp)\n    run(train)"),
+        ("    for x, y", "    keep(handle)\n    for x, y"),
+    ],
+)
+def test_amp_as_an_argument_that_may_be_something_else(old: str, new: str) -> None:
+    text = HEAD + AS_ARGUMENT.replace(old, new)
+    findings, after = check(text)
+    assert after == text and all("; " in item for item in findings)
+
+
+def test_what_stays_and_does_nothing_is_named() -> None:
+    text = changed(
+        (
+            "from apex import amp",
+            "try:\n    from apex import amp\n    READY = True\nexcept ImportError:\n    READY = False",
+        ),
+        ('opt_level="O1"', 'opt_level="O1", keep_batchnorm_fp32=args.keep, loss_scale=args.scale'),
+        (LOOP, f"    print(READY)\n{LOOP}"),
+    )
+    (fix,) = {item.fix for item in checked(text, *only(CODES)).findings}
+    assert fix is not None
+    said = [reason.text for reason in fix.held_by]
+    assert "`READY` is always True from now on" in said
+    assert (
+        "nothing uses `args.keep` and `args.scale` here any more: remove what is left of the options" in said
+    )
+
+
+FORMS: dict[str, tuple[list[tuple[str, str]], str]] = {
+    "a test of the module's names": (
+        [(LOOP, f'    if args.saved and "load_state_dict" in amp.__dict__:\n        amp.load_state_dict(args.saved)\n{LOOP}')],
+        "    if args.saved:\n        scaler.load_state_dict(args.saved)\n",
+    ),
+    "casts switched off": (
+        [(LOOP, f"    with amp.disable_casts():\n        print(args)\n{LOOP}")],
+        '    with torch.autocast("cuda", enabled=False):\n        print(args)\n',
+    ),
+    "half precision when training is over": (
+        [(STEP, f"{STEP}    model.half()\n    print(model(args.x))\n")],
+        '    model.half()\n    with torch.autocast("cuda"):\n        print(model(args.x))\n',
+    ),
+    "a level that is one with mixed precision": (
+        [
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                '    if args.level == "O2":\n        model, optimizer = amp.initialize(model, optimizer, opt_level=args.level)\n',
+            )
+        ],
+        'GradScaler("cuda", enabled=args.level == "O2")\n',
+    ),
+    "a flag for amp that other parts of apex share": (
+        [
+            ("from apex import amp", "try:\n    from apex import amp, RNN\n    READY = True\nexcept ImportError:\n    READY = False"),
+            (
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
+                "    if READY and args.on:\n        model, optimizer = amp.initialize(model, optimizer)\n",
+            ),
+        ],
+        'GradScaler("cuda", enabled=bool(args.on))\n',
+    ),
+    "a scale that is set": (
+        [(LOOP, f"    amp._amp_state.loss_scalers[0]._loss_scale = 2**10\n{LOOP}")],
+        '    scaler = torch.amp.GradScaler("cuda", init_scale=2**10)\n    for x',
+    ),
+    "a scale that is read": (
+        [(STEP, f"{STEP}        print(amp._amp_state.loss_scalers[0].loss_scale())\n")],
+        "        print(scaler.get_scale())\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_of_a_use(name: str) -> None:
+    pairs, wanted = FORMS[name]
+    text = changed(*pairs)
+    after = fixed(text, *only(CODES), *FIX_ALL)
+    assert wanted in after
+    assert "amp." not in after.replace("torch.amp.", "")
+
+
+def test_without_an_optimizer_the_model_comes_alone() -> None:
+    text = changed(
+        ("    optimizer = torch", "    optimizer = None\n    if args.train:\n        optimizer = torch"),
+        ("    model, optimizer = amp.init", "    made = amp.init"),
+        (LOOP, f"    model, optimizer = made if args.train else (made, None)\n{LOOP}"),
+    )
+    findings, after = check(text)
+    assert after == text and all("returns the model alone" in item for item in findings)

@@ -18,7 +18,7 @@ from torchmigrate.codemods.apex.forward import passes
 from torchmigrate.codemods.apex.members import Member, members
 from torchmigrate.codemods.apex.objects import objects_of
 from torchmigrate.codemods.apex.plan import ApexPlan, make_plan
-from torchmigrate.codemods.apex.uses import BothBackends, concerned, is_foreign
+from torchmigrate.codemods.apex.uses import BothBackends, concerned, given_amp, is_foreign
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
@@ -63,6 +63,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     else:
         mine = [hit for hit in hits if not is_foreign(hit.use)]
         found = [file.fixes.finding(hit, fix) for hit in mine]
+        found += _given(rule, file, fix) if rule.name == RULES["TM225"] else []
         if isinstance(made, _Kept) and made.both:
             functions = functions_of(file)
             recipes = [_without_branch(hit.use, functions) for hit in mine]
@@ -125,6 +126,16 @@ def _forward(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix 
     calls = passes([hit.use for hit in hits], objects_of(file))
     symbol = "apex.amp.initialize"
     return [finding_at(rule, file, file.source.span(call), symbol=symbol, fix=fix) for call in calls]
+
+
+def _given(rule: Rule, file: FileContext, fix: Fix | None) -> list[Finding]:
+    """A finding for every use of apex.amp where it is a parameter."""
+    places = [file.names.parents.get(node) for node, _ in given_amp(file.names, objects_of(file))]
+    return [
+        finding_at(rule, file, file.source.span(item), symbol=f"apex.amp.{item.attr}", fix=fix)
+        for item in places
+        if isinstance(item, ast.Attribute)
+    ]
 
 
 def _members(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix | None) -> list[Finding]:

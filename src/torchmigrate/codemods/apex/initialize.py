@@ -125,6 +125,12 @@ def remarks(first: Initialize, uses: Uses) -> list[str]:
         found.append("the amp state of old checkpoints does not load into the scaler")
     for handed in uses.handed:
         found.append(f"line {handed.node.lineno}: the called code may only use the state of `amp`")
+    options = ("keep_batchnorm_fp32", "loss_scale", "master_weights", "num_losses", "verbosity")
+    idle = [
+        f"`{ast.unparse(value)}`" for value in map(given.get, options) if isinstance(value, ast.Attribute)
+    ]
+    if idle:
+        found.append(f"nothing uses {' and '.join(idle)} here any more: remove what is left of the options")
     if "max_loss_scale" in given or "min_loss_scale" in given:
         found.append("a scaler does not limit the loss scale")
     if not is_none(given.get("num_losses")):

@@ -135,7 +135,7 @@ class _Planner:
             )
         presence.rewrite()
         prune([*gone, *presence.gone], functions, rewriting)
-        self.remarks += [*told, *steps.remarks, *remarks(first, self.uses)]
+        self.remarks += [*told, *presence.remarks, *steps.remarks, *remarks(first, self.uses)]
         edits = rewriting.edits()
         for edit in dict.fromkeys(self.imports):
             if any(

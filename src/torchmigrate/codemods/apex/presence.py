@@ -31,6 +31,7 @@ class Presence:
         self.rewriting = rewriting
         self.flags: dict[str, list[ast.Name]] = {}
         self.gone: list[ast.stmt] = []
+        self.remarks: list[str] = []
         self._tries: list[ast.Try] = []
         self._true: set[int] = set()
         self._assumed: set[int] = set()  # true where the rest of apex is there, too
@@ -43,7 +44,7 @@ class Presence:
         """Whether an expression is surely true or false once apex is not imported; None: unknown.
 
         Args:
-            assumed: with all that apex.amp needed, although the file goes on to import other parts of apex.
+            assumed: with all that apex.amp needed, although the file still imports other parts of apex.
         """
         if id(node) in self._true or (assumed and id(node) in self._assumed):
             return True
@@ -214,7 +215,15 @@ class Presence:
                 self._seen(node)
                 return
         if is_flag:
-            self._true.discard(id(node))  # the flag stays
+            whole = node
+            while isinstance(outer := self.functions.around.get(id(whole)), (ast.BoolOp, ast.UnaryOp)):
+                whole = outer
+            left = self.left_of(whole)
+            if isinstance(statement, ast.Assign) and left is not None and left is not whole:
+                self.rewriting.replace_node(whole, code_of(left))
+                self._seen(node)
+            else:
+                self._true.discard(id(node))  # the flag stays
             return
         raise Unclear(
             f"line {statement.lineno}: cannot analyze this check for `amp`",
@@ -240,6 +249,7 @@ class Presence:
             flag = _flag(item)
             if flag is not None and self._still_read(flag[0], attempt):
                 kept.append(code("$flag = $value", flag=flag[0], value=repr(flag[1])))
+                self.remarks.append(f"`{flag[0]}` is always {flag[1]} from now on")
         for assignment in kept:
             self.rewriting.add_before(attempt, assignment)
         self.gone.append(attempt)

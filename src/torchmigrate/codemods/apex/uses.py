@@ -197,16 +197,19 @@ def read(names: SemanticModel, objects: Objects) -> Uses:
     return found
 
 
+def given_amp(names: SemanticModel, objects: Objects) -> Iterator[tuple[ast.Name, ast.arg]]:
+    """The places that read a parameter which is given `amp`, with that parameter."""
+    for node in names.nodes(ast.Name):
+        if isinstance(node.ctx, ast.Load):
+            argument = objects.parameter(node)
+            if argument is not None and objects.kinds(node) == {AMP}:
+                yield node, argument
+
+
 def _read_parameters(names: SemanticModel, objects: Objects, found: Uses) -> None:
     """Read the uses of `amp` where it is a parameter."""
-    seen = {use.node for use in found.every}
-    for node in names.nodes(ast.Name):
+    for node, argument in given_amp(names, objects):
         outer = names.parents.get(node)
-        if node in seen or outer in seen or not isinstance(node.ctx, ast.Load):
-            continue
-        argument = objects.parameter(node)
-        if argument is None or objects.kinds(node) != {AMP}:
-            continue
         statement = objects.functions.statement_of(node)
         function = objects.functions.owners[id(statement)]
         if objects.flow.index.home_of(argument) is not function.node:
