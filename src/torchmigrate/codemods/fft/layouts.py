@@ -50,6 +50,7 @@ _OPERATIONS: dict[type[ast.operator], dict[tuple[Layout, Layout], Layout]] = {
 _UNKNOWN: Values[Layout] = frozenset([UNKNOWN])
 
 
+_CLOSE = frozenset(["clone", "squeeze", "unsqueeze"])  # what leaves both parts where they are
 _SIDE_BY_SIDE = FILLED | {"torch.stack", "torch.view_as_real"}  # `cat` may keep another order of dimensions
 
 
@@ -72,7 +73,7 @@ class LaidOut(Domain[bool]):
         return True if operation(node, name)[0] == "contiguous" else None
 
     def through(self, node: ast.AST) -> Values[bool]:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "clone":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CLOSE:
             return self.of(node.func.value)
         return frozenset([False])
 
@@ -188,6 +189,9 @@ class Layouts(Domain[Layout]):
         if method in ("view", "reshape") and ends_with(node.args, 2):
             return self._kept(value, columns=True)
         dims = [number(item) for item in node.args]
+        if method in ("squeeze", "unsqueeze"):  # of dimensions from the front, which do not move
+            front = len(dims) == 1 and isinstance(dims[0], int) and dims[0] >= 0
+            return self._kept(value, columns=True) if front else _UNKNOWN
         negative = len(dims) == 2 and all(isinstance(dim, int) and dim <= -2 for dim in dims)
         return self._kept(value, columns=True) if method == "transpose" and negative else _UNKNOWN
 

@@ -22,7 +22,22 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every such flag of a file that makes an extension by `torch.utils.cpp_extension`."""
     older = replace(rule, outdated=None, removed=_WITHOUT_17)
     if any(hit.use.call is not None for hit in hits):
-        for node in file.names.nodes(ast.Constant):
-            if isinstance(node.value, str) and (flag := _FLAG.fullmatch(node.value)) is not None:
+        for node in _texts(file):
+            text = file.around.text(node)
+            if text is not None and (flag := _FLAG.fullmatch(text)) is not None:
                 own = rule if flag[1] else older
-                yield finding_at(own, file, file.source.span(node), symbol=node.value, fix=None)
+                yield finding_at(own, file, file.source.span(node), symbol=text, fix=None)
+
+
+def _texts(file: FileContext) -> Iterator[ast.expr]:
+    """The strings of a file, and the expressions that put one together."""
+    yield from file.names.nodes(ast.Constant)
+    yield from file.names.nodes(ast.JoinedStr)
+    for node in file.names.nodes(ast.BinOp):
+        if isinstance(node.op, (ast.Add, ast.Mod)) and not isinstance(
+            file.names.parents.get(node), ast.BinOp
+        ):
+            yield node
+    for call in file.names.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "format":
+            yield call

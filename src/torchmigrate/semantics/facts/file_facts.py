@@ -90,6 +90,42 @@ class FileFacts:
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return NOT_CONSTANT
 
+    def text(self, node: ast.expr) -> str | None:
+        """The one text that an expression is: also an f-string, `+`, `%` or `.format(...)` of constants."""
+        if isinstance(node, ast.JoinedStr):
+            parts = [self._formatted(item) for item in node.values]
+            return None if None in parts else "".join(part or "" for part in parts)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            last: list[str | None] = []
+            while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and None not in last:
+                last.append(self.text(node.right))
+                node = node.left
+            last.append(self.text(node))
+            return None if None in last else "".join(part or "" for part in reversed(last))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            template = self.value(node.left)
+            given = [self.value(item) for item in getattr(node.right, "elts", [node.right])]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            template = self.value(node.func.value) if node.func.attr == "format" else NOT_CONSTANT
+            given = [*(self.value(item) for item in node.args), *(NOT_CONSTANT for _ in node.keywords)]
+        else:
+            template = self.value(node)
+            return template if isinstance(template, str) else None
+        if not isinstance(template, str) or not all(isinstance(item, (str, int)) for item in given):
+            return None
+        try:
+            return template % tuple(given) if isinstance(node, ast.BinOp) else template.format(*given)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            return None
+
+    def _formatted(self, part: ast.expr) -> str | None:
+        """The text of a part of an f-string."""
+        if not isinstance(part, ast.FormattedValue):
+            return self.text(part)
+        value = self.value(part.value)
+        plain = part.format_spec is None and part.conversion in (-1, ord("s"))
+        return str(value) if plain and isinstance(value, (str, int)) else None
+
     def parameters(self, node: ast.expr) -> ast.arguments | None:
         """The parameters of a lambda, or of a function of this file, which a name surely is."""
         made = self.flow.definition(node) if isinstance(node, (ast.Name, ast.Lambda)) else None

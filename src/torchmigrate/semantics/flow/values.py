@@ -686,17 +686,26 @@ class ValueFlow:
 
     @cached_property
     def _called_objects(self) -> list[ast.AST]:
-        """The functions of calls such as `self.net(x)`, by names that get an object of the file's classes."""
+        """The functions of calls such as `self.net(x)`, `Net()(x)`, or `layer(x)` in a loop over layers, by
+        names that may get an object of the file's classes."""
         made: set[str] = set()
-        classes = {owner.name for owner in self.names.nodes(ast.ClassDef)}
+        classes = self.classes.names
         for call in self.names.nodes(ast.Call):
             outer = self.names.parents.get(call)
             if isinstance(outer, ast.Assign) and getattr(_maker(call), "id", "") in classes:
                 made.update(getattr(item, "attr", getattr(item, "id", "")) for item in outer.targets)
+        loops: list[ast.For | ast.comprehension] = [
+            *self.names.nodes(ast.For),
+            *self.names.nodes(ast.comprehension),
+        ]
+        for loop in loops:
+            targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+            made.update(item.id for item in targets if isinstance(item, ast.Name))
         return [
             call.func
             for call in self.names.nodes(ast.Call)
             if getattr(call.func, "attr", getattr(call.func, "id", "")) in made
+            or (isinstance(call.func, ast.Call) and getattr(_maker(call.func), "id", "") in classes)
         ]
 
 
