@@ -123,7 +123,9 @@ def test_what_a_method_is_called_on(code: str, expected: bool) -> None:
         ("n = m = 1\ndef f():\n    torch.old(0, m)", True),
         ("def _f(n=1):\n    torch.old(0, n)\n_f()", True),
         ("def _f(n=1):\n    torch.old(0, n)\n_f(2)", False),
-        ("def f(n=1):\n    torch.old(0, n)\nf()", False),
+        ("def f(n=1):\n    torch.old(0, n)\nf()", True),
+        ("def f(n=1):\n    torch.old(0, n)\nf(2)", False),
+        ("def f(n=1):\n    torch.old(0, n)", False),
         ("for n in [1]:\n    torch.old(0, n)", True),
         (
             "class A:\n    def __init__(self):\n        self.n = 1\n    def f(self):\n        torch.old(0, self.n)",

@@ -92,7 +92,7 @@ def all_hold(
 
 def _is_unknown(name: str, given: ArgumentValue, place: MatchContext) -> bool:
     node = given.expression(name) if given.state(name) == "given" else None
-    return node is not None and place.value(node) is NOT_CONSTANT
+    return node is not None and place.shown(node) is NOT_CONSTANT
 
 
 def holds(
@@ -136,7 +136,8 @@ def holds(
     if condition.kind == "takes":
         taken = place.parameters(node) if state == "given" else None
         return taken is not None and _count(taken) in condition.values
-    value = place.value(node) if state == "given" else literal(node)
+    read = place.shown if finding else place.value
+    value = read(node) if state == "given" else literal(node)
     if condition.kind == "type":
         return _type(node, value, place) in condition.values
     if condition.kind == "not-type":

@@ -31,6 +31,7 @@ class MatchContext(Struct):
     source: the file's text, and the way from `ast` places to offsets.
     spell: how to write a qualified name at this place; None: it cannot be written, so there is no fix.
     value: the value of a literal, or of a name bound to one literal; else `places.NOT_CONSTANT`.
+    shown: the same in every run that the file shows, which is enough for a finding.
     qualified: the name, of a library or of another package, that an expression surely is.
     parameters: those of a lambda, or of a function of this file; None if it is not known.
     parents: the node around a node within the statement; None for the statement.
@@ -49,6 +50,7 @@ class MatchContext(Struct):
     source: Positions
     spell: Callable[[str], str | None]
     value: Callable[[ast.expr], object]
+    shown: Callable[[ast.expr], object]
     qualified: Callable[[ast.expr], str | None]
     parameters: Callable[[ast.expr], ast.arguments | None]
     parents: Callable[[ast.AST], ast.AST | None]

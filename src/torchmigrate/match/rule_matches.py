@@ -525,6 +525,7 @@ def make_place(
         source=source,
         spell=spell,
         value=around.value,
+        shown=around.shown,
         qualified=around.imported,
         parameters=around.parameters,
         parents=lambda node: around.parent(node, use.statement),

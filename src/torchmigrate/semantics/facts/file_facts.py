@@ -90,6 +90,21 @@ class FileFacts:
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return NOT_CONSTANT
 
+    def shown(self, node: ast.expr) -> object:
+        """The same in every run that the file shows, which is enough for a finding.
+
+        Others may call a function with other arguments; its defaults count if a call in the file leaves them.
+        """
+        found = self.flow.origins(node) if isinstance(node, ast.Name) else ()
+        made = [step.node for step in found if not step.open and not step.path]
+        if len(made) != 1 or len(found) != 2 or not isinstance(made[0], (ast.Constant, ast.UnaryOp)):
+            return self.value(node)
+        outer = self.names.parents.get(made[0])
+        function = self.names.parents.get(outer) if isinstance(outer, ast.arguments) else None
+        if outer is not None and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self.value(made[0]) if self.flow.calls_of(function)[0] else NOT_CONSTANT
+        return self.value(made[0])
+
     def text(self, node: ast.expr) -> str | None:
         """The one text that an expression is: also an f-string, `+`, `%` or `.format(...)` of constants."""
         if isinstance(node, ast.JoinedStr):
