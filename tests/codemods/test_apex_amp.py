@@ -1390,9 +1390,7 @@ def test_what_stays_and_does_nothing_is_named() -> None:
     assert fix is not None
     said = [reason.text for reason in fix.held_by]
     assert "`READY` is always True from now on" in said
-    assert (
-        "nothing uses `args.keep` and `args.scale` here any more: remove what is left of the options" in said
-    )
+    assert "the options `args.keep` and `args.scale` have no use now: remove what is left of them" in said
 
 
 FORMS: dict[str, tuple[list[tuple[str, str]], str]] = {

@@ -195,7 +195,7 @@ class RuleMatcher:
             or (use.via is Via.SELF and _is_attribute_of_name(use.node))
         ):
             return None  # `f = torch.ger` or `self.f = torch.ger` was found; `f(...)` follows it
-        prepared = kinds.around.prepared(use) if calls_only else None
+        prepared = kinds.around.prepared(use) if calls_only and not rule.codemod else None
         call = use.call or prepared
         if calls_only and call is None and use.role is not Role.DECORATOR:
             return None

@@ -130,7 +130,7 @@ def remarks(first: Initialize, uses: Uses) -> list[str]:
         f"`{ast.unparse(value)}`" for value in map(given.get, options) if isinstance(value, ast.Attribute)
     ]
     if idle:
-        found.append(f"nothing uses {' and '.join(idle)} here any more: remove what is left of the options")
+        found.append(f"the options {' and '.join(idle)} have no use now: remove what is left of them")
     if "max_loss_scale" in given or "min_loss_scale" in given:
         found.append("a scaler does not limit the loss scale")
     if not is_none(given.get("num_losses")):
