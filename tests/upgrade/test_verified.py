@@ -154,6 +154,56 @@ def test_errors_of_torch_say_what_to_do(tmp_path: Path, fast: str) -> None:
     )
 
 
+HALVES = """\
+def given(items, n):
+    middle = n / 2
+    other = n / 3
+    print(other)
+    return items[:middle]
+
+
+def at_once(items, n):
+    return items[: n / 4]
+
+
+def unknown(items, n):
+    return items[:n]
+
+
+def counted(n):
+    return list(range(n / 2))
+"""
+TEST_OF_HALVES = """\
+import halves
+
+
+def test_given():
+    halves.given([1, 2], 2)
+
+
+def test_at_once():
+    halves.at_once([1, 2], 4)
+
+
+def test_unknown():
+    halves.unknown([1, 2], 2.0)
+
+
+def test_counted():
+    halves.counted(4)
+"""
+
+
+def test_quotients_are_named_where_an_index_is_a_float(tmp_path: Path, fast: str) -> None:
+    repository = Repository(tmp_path, {**PROJECT, "halves.py": HALVES, "test_halves.py": TEST_OF_HALVES})
+    repository.upgrade("--env", fast, "--no-evidence", code=1)
+    causes = {name: each["cause"] for each in repository.report["failing"] for name in each["tests"]}
+    assert causes["test_halves.py::test_given"].endswith("computes the bound; here: `n / 2` in line 2")
+    assert causes["test_halves.py::test_at_once"].endswith("computes the bound; here: `n / 4` in line 9")
+    assert causes["test_halves.py::test_unknown"].endswith("where one computes the bound")
+    assert causes["test_halves.py::test_counted"].endswith("computes the count; here: `n / 2` in line 17")
+
+
 # ---- the Python that runs the tests --------------------------------------------------------------------------
 
 

@@ -40,6 +40,14 @@ _SAID = {
         "an index must be one integer; since torch 1.6, `/` of integer tensors gives floats: use `//` "
         "where one computes the index"
     ),
+    "slice indices must be integers": (
+        "a bound of a slice must be an integer; `/` gives floats in Python 3, and with integer tensors since "
+        "torch 1.6: use `//` where one computes the bound"
+    ),
+    "'float' object cannot be interpreted as an integer": (
+        "a count must be an integer; `/` gives floats in Python 3, and with integer tensors since torch 1.6: "
+        "use `//` where one computes the count"
+    ),
     "tensors used as indices must be long": (
         "indices must be integers; since torch 1.6, `/` of integer tensors gives floats: use `//` "
         "where one computes the indices"
@@ -82,6 +90,7 @@ _SAID = {
         "gives integers, unless it gets a `dtype`"
     ),
 }
+_OF_DIVISION = "use `//`"
 _NUMPY = pattern(r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)")
 _MOVED = pattern(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute")
 _APPROX = pattern(r"approx\(\) is not supported in a boolean context")
@@ -111,7 +120,7 @@ class Places:
         self.tree = tree
         self.written_by = written_by
         self._by_line: dict[tuple[str, int], Finding] = {}
-        self._spans: dict[str, list[tuple[int, int, str]]] = {}
+        self._trees: dict[str, ast.Module | None] = {}
         self._found: list[tuple[str, int, Finding, Finding]] = []  # as found, and as worded for the report
         for path, findings in found.items():
             try:
@@ -167,26 +176,53 @@ class Places:
             if path in paths and finding.timeline is not None and finding.timeline.changed is not None
         ]
 
+    def divisions(self, frames: Sequence[Frame]) -> list[tuple[int, str]]:
+        """The quotients that the innermost line of the project has, or that its names were given before.
+
+        They are looked for in the same function. Each has its line and its source.
+        """
+        own = [frame for frame in frames if not Path(frame.path).is_absolute()]
+        around = self._around(own[-1], "function") if own else None
+        if around is None:
+            return []
+        line = own[-1].line
+        tree = self._trees[own[-1].path]
+        assert tree is not None, "it has a function"
+        inside = [
+            node
+            for node in walk(tree)
+            if isinstance(node, ast.stmt) and around[0] <= node.lineno <= line and not hasattr(node, "body")
+        ]
+        here = [node for node in inside if node.lineno <= line <= (node.end_lineno or node.lineno)]
+        read = {each.id for node in here for each in walk(node) if isinstance(each, ast.Name)}
+        given = [
+            node
+            for node in inside
+            if isinstance(node, ast.Assign)
+            and any(isinstance(each, ast.Name) and each.id in read for each in node.targets)
+        ]
+        quotients = {
+            node
+            for statement in (here, given)
+            for item in statement
+            for node in walk(item)
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        }
+        return sorted((node.lineno, ast.unparse(node)) for node in quotients)
+
     def _around(self, frame: Frame, kind: str) -> tuple[int, int] | None:
         """First and last line of the smallest function or class that a frame is in; None: it is in none."""
-        if frame.path not in self._spans:
-            tree = None
+        if frame.path not in self._trees:
+            self._trees[frame.path] = None
             if frame.path.endswith(".py") and not Path(frame.path).is_absolute():
                 with suppress(SourceError):
-                    tree = read_source(self.tree / frame.path).parse()
-            self._spans[frame.path] = [
-                (
-                    node.lineno,
-                    node.end_lineno or node.lineno,
-                    "class" if isinstance(node, ast.ClassDef) else "function",
-                )
-                for node in (walk(tree) if tree is not None else ())
-                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            ]
+                    self._trees[frame.path] = read_source(self.tree / frame.path).parse()
+        tree = self._trees[frame.path]
+        kinds = (ast.ClassDef,) if kind == "class" else (ast.FunctionDef, ast.AsyncFunctionDef)
         around = [
-            (first, last)
-            for first, last, what in self._spans[frame.path]
-            if what == kind and first <= frame.line <= last
+            (node.lineno, node.end_lineno or node.lineno)
+            for node in (walk(tree) if tree is not None else ())
+            if isinstance(node, kinds) and node.lineno <= frame.line <= (node.end_lineno or node.lineno)
         ]
         return min(around, key=lambda each: each[1] - each[0], default=None)
 
@@ -209,6 +245,9 @@ class Places:
             written = None if known or key[1] is None else self.written_by(key[1])
             near = self.near(result.frames)
             cause, about = _cause(result, known[1] if known else None, written, near)
+            if _OF_DIVISION in cause and (quotients := self.divisions(result.frames)):
+                listed = " and ".join(f"`{source}` in line {line}" for line, source in quotients)
+                cause = f"{cause}; here: {listed}"
             message = " ".join(result.message.split())[:_MOST]
             found.append(StillFailing(tuple(tests), message, key[1], key[2], cause, about))
         return found
