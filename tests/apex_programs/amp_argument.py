@@ -17,7 +17,11 @@ def train(model, optimizer, loader, args, amp=None):
                 scaled_loss.backward()
         else:
             loss.backward()
+        if amp:
+            torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 0.1)
         optimizer.step()
+        if amp is None:
+            print("single precision")
         total += loss.item()
     return total
 

@@ -61,7 +61,7 @@ class _Planner:
     def plan(self) -> ApexPlan | Refusal:
         first, functions, rewriting = self.first, self.functions, self.rewriting
         self._halves()
-        presence = Presence(self.uses, self.file.names, functions, rewriting)
+        presence = Presence(self.uses, self.objects, rewriting)
         branches = Branches(self.uses, functions, presence, rewriting)
         steps = Steps(
             self.uses,
@@ -73,6 +73,10 @@ class _Planner:
         scaler = Scaler(first, self.uses.receivers, self.objects, presence, rewriting, self.file.names.tree)
         live = [*self.uses.places, *steps.involved]
         live += [(function, function.statements[0]) for function in self.uses.receivers.values()]
+        for node in presence.chosen:
+            statement = functions.statement_of(node)
+            if id(statement) not in branches.dropped | branches.joined:
+                live.append((functions.owners[id(statement)], statement))
         scaler.reach([function for function, _ in live])
         for function, statement in live:
             scaler.need(function, statement)
@@ -133,7 +137,7 @@ class _Planner:
             rewriting.wrap(
                 statements, code('$autocast("cuda", enabled=$enabled)', autocast=name, enabled=enabled)
             )
-        presence.rewrite()
+        presence.rewrite(text, branches.dropped | branches.joined)
         prune([*gone, *presence.gone], functions, rewriting)
         self.remarks += [*told, *presence.remarks, *steps.remarks, *remarks(first, self.uses)]
         edits = rewriting.edits()
@@ -378,10 +382,10 @@ def _without_import(file: FileContext) -> ApexPlan | None:
         if named or getattr(node, "value", None) in bound:
             return None
     rewriting = file.rewriting()
-    presence = Presence(uses, file.names, functions, rewriting)
+    presence = Presence(uses, objects_of(file), rewriting)
     if presence.flags:
         return None
-    presence.rewrite()
+    presence.rewrite(lambda function: "", ())
     replace_numbers(uses, rewriting)
     prune(presence.gone, functions, rewriting)
     return ApexPlan(uses, rewriting.edits(), [], unused=True)

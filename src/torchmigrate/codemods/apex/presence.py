@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from torchmigrate.codemods.apex.conditions import code_of
+from torchmigrate.codemods.apex.objects import Objects
 from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
-from torchmigrate.semantics.flow.functions import Functions, own
+from torchmigrate.semantics.flow.functions import Function, Functions, own
 from torchmigrate.semantics.flow.mentions import Spot
-from torchmigrate.semantics.model import SemanticModel, Use, Via
+from torchmigrate.semantics.model import Use, Via
 from torchmigrate.source.trees import walk
 
 
@@ -24,14 +25,15 @@ class Presence:
     flags: names that tell this, bound in a `try` around the import.
     """
 
-    def __init__(self, uses: Uses, names: SemanticModel, functions: Functions, rewriting: Rewriting) -> None:
+    def __init__(self, uses: Uses, objects: Objects, rewriting: Rewriting) -> None:
         self.uses = uses
-        self.names = names
-        self.functions = functions
+        self.flow = objects.flow
+        self.functions = objects.functions
         self.rewriting = rewriting
         self.flags: dict[str, list[ast.Name]] = {}
         self.gone: list[ast.stmt] = []
         self.remarks: list[str] = []
+        self.chosen: list[ast.expr] = []  # tests of `amp` that are false where an option says so
         self._tries: list[ast.Try] = []
         self._true: set[int] = set()
         self._assumed: set[int] = set()  # true where the rest of apex is there, too
@@ -121,21 +123,16 @@ class Presence:
 
     def _loads_of(self, name: str, attempt: ast.Try) -> list[ast.Name]:
         """Where a flag is read; nowhere if it is set anew."""
-        home = self.functions.owners[id(attempt)]
-        inside = {id(node) for node in walk(attempt)}
-        loads: list[ast.Name] = []
-        for node in walk(self.names.tree):
-            if not isinstance(node, ast.Name) or node.id != name or id(node) in inside:
-                continue
-            statement = self.functions.statement_of(node)
-            if self.functions.home(name, self.functions.owners[id(statement)]) is not home:
-                continue
-            if not isinstance(node.ctx, ast.Load):
-                if statement.lineno > attempt.lineno:
-                    return []
-                continue
-            loads.append(node)
-        return loads
+        inside = set(walk(attempt))
+        home = self.flow.index.home_of(attempt)
+        mentions = [
+            node
+            for node in self.flow.index.named(name)
+            if node not in inside and self.flow.index.binds(node, home)
+        ]
+        loads = [node for node in mentions if isinstance(node.ctx, ast.Load)]
+        anew = any(node.lineno > attempt.lineno for node in mentions if node not in loads)
+        return [] if anew else loads
 
     def _try_of(self, use: Use) -> ast.Try | None:
         spot = self.functions.spots[id(use.statement)]
@@ -159,17 +156,46 @@ class Presence:
                 asked = True
             if not asked:
                 raise Unclear(f"line {line}: `amp` is passed on as an object", line=line)
-            self._true.add(id(node))
+            if any(self._is_chosen(step.node) for step in self.flow.origins(node)):
+                self.chosen.append(node)
+            else:
+                self._true.add(id(node))
+
+    def _is_chosen(self, node: ast.AST | None) -> bool:
+        """Whether None is what an option makes of `amp`, and not the lack of apex."""
+        if not isinstance(node, ast.Constant) or node.value is not None:
+            return False
+        statement = self.functions.statement_of(node)
+        spot = self.functions.spots[id(statement)]
+        beside = any(use.statement in spot.block for use in self.uses.imports)
+        under_test = spot.outer is not None and isinstance(spot.outer.statement, ast.If) and not beside
+        return _flag(statement) is None or under_test
 
     # ---- rewriting ------------------------------------------------------------------------------------
 
-    def rewrite(self) -> None:
+    def rewrite(self, text: Callable[[Function], str], dropped: Collection[int]) -> None:
         """Tests that are decided go, imports too; `self.gone` has what goes whole.
+
+        Args:
+            text: the scaler in a function.
+            dropped: id() of the statements that go, and of those whose test goes.
 
         Raises:
             Unclear: a test stands where it cannot be taken out.
         """
-        wanted = self.uses.tests
+        for node in self.chosen:
+            statement = self.functions.statement_of(node)
+            if id(statement) not in dropped:
+                outer = self.functions.around[id(node)]
+                no = isinstance(outer, ast.Compare) and isinstance(outer.ops[0], (ast.Is, ast.Eq))
+                self.rewriting.replace_node(
+                    outer if isinstance(outer, ast.Compare) else node,
+                    code(
+                        "not $scaler.is_enabled()" if no else "$scaler.is_enabled()",
+                        scaler=text(self.functions.owners[id(statement)]),
+                    ),
+                )
+        wanted = [node for node in self.uses.tests if node not in self.chosen]
         for node in (*wanted, *(load for loads in self.flags.values() for load in loads)):
             statement = self.functions.statement_of(node)
             if any(statement is item for item in self.gone) or self._in_gone(statement):
@@ -257,13 +283,11 @@ class Presence:
     def _still_read(self, name: str, attempt: ast.Try) -> bool:
         inside = {id(node) for node in walk(attempt)}
         return any(
-            isinstance(node, ast.Name)
-            and node.id == name
-            and isinstance(node.ctx, ast.Load)
+            isinstance(node.ctx, ast.Load)
             and id(node) not in inside
             and not self._in_gone(self.functions.statement_of(node))
             and not self._was_in_test(node)
-            for node in walk(self.names.tree)
+            for node in self.flow.index.named(name)
         )
 
     def _was_in_test(self, node: ast.Name) -> bool:

@@ -113,7 +113,7 @@ class Scaler:
             if method is not None and mine is not None and method.owner is mine.owner:
                 return 0
             callers = {call[0] for call in self.objects.calls_to(function)} - set(inner)
-            if not callers and function.outer is not None:
+            if not callers and function.outer not in (None, self.functions.module):
                 callers = {function.outer}
             return max((level(caller, (*inner, function)) for caller in callers), default=0)
 

@@ -9,5 +9,5 @@ _PLAN = "functions of the file"
 
 
 def functions_of(file: FileContext) -> Functions:
-    """The functions of a file, which is read once; of objects nothing is known."""
-    return file.once(_PLAN, lambda: Functions(file.tree)).fresh()
+    """The functions of a file, which is read once."""
+    return file.once(_PLAN, lambda: Functions(file.tree))

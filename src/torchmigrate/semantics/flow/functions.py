@@ -1,23 +1,16 @@
-"""The functions of a file, the statements of each, the calls between them, and the objects that they
-share."""
+"""The functions of a file, the statements of each, and the calls between them."""
 
 from __future__ import annotations
 
 import ast
-import copy
-import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TypeVar
 
 from msgspec import Struct, field
 
-from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
 from torchmigrate.source.trees import children
 
-_WRAPS = pattern(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
-_SAME_OBJECT = frozenset({"cuda", "to", "cpu", "train", "eval", "module", "requires_grad_", "float", "half"})
 _Node = TypeVar("_Node", bound=ast.AST)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -73,20 +66,12 @@ class Functions:
         self.spots: dict[int, Spot] = {}
         self.owners: dict[int, Function] = {}
         self.around: dict[int, ast.AST] = {}
-        # By function, or class for what is at `self.name`: the objects that are known.
-        self._objects: defaultdict[ast.AST, dict[str, object]] = defaultdict(dict)
         self._made: dict[tuple[int, str], ast.ClassDef] = {}  # by function and name: the first such class
         self._read(tree.body, self.module, None, None)
         self._named: dict[str, list[Function]] = {}
         for item in self.every:
             self._named.setdefault(item.name, []).append(item)
         self.calls = list(self._calls())
-
-    def fresh(self) -> Functions:
-        """The same functions, of whose objects nothing is known."""
-        found = copy.copy(self)
-        found._objects = defaultdict(dict)
-        return found
 
     def _read(
         self, block: list[ast.stmt], function: Function, outer: Spot | None, owner: ast.ClassDef | None
@@ -195,69 +180,6 @@ class Functions:
         while not isinstance(node, ast.stmt):
             node = self.around[id(node)]
         return node
-
-    # ---- objects --------------------------------------------------------------------------------------
-
-    def find(self, key: str | None, function: Function) -> object | None:
-        """What is known of the object that `key` (as `key_of` writes it) is in a function."""
-        table = self._table(key, function)
-        return table.get(key) if table is not None and key is not None else None
-
-    def note(self, key: str | None, function: Function, value: object) -> bool:
-        """Say what an object is; whether that is new."""
-        table = self._table(key, function)
-        if table is None or key is None or key in table:
-            return False
-        table[key] = value
-        return True
-
-    def _table(self, key: str | None, function: Function) -> dict[str, object] | None:
-        if key is None:
-            return None
-        root = re.split(r"[.\[]", key)[0]
-        if root == "self":
-            method = function.method()
-            return self._objects[method.owner] if method is not None and method.owner is not None else None
-        return self._objects[self.home(root, function).node]
-
-    def spread(self, wraps: Callable[[object], bool]) -> None:
-        """Follow the objects that are noted through assignments, wrappers and calls in the file.
-
-        Args:
-            wraps: whether what is built around an object, as `DataParallel(model)`, is one too.
-        """
-        new = True
-        while new:
-            new = False
-            for function in self.every:
-                for statement in function.statements:
-                    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-                        value = self._same(statement.value, function, wraps)
-                        if value is not None:
-                            new |= self.note(key_of(statement.targets[0]), function, value)
-            for caller, _, call, called in self.calls:
-                for argument, name in arguments(call, called):
-                    value = self._same(argument, caller, wraps)
-                    if value is not None:
-                        new |= self.note(name, called, value)
-
-    def _same(self, node: ast.expr, function: Function, wraps: Callable[[object], bool]) -> object | None:
-        value = self.find(key_of(node), function)
-        if value is not None:
-            return value
-        if isinstance(node, ast.IfExp):
-            return self._same(node.body, function, wraps) or self._same(node.orelse, function, wraps)
-        if isinstance(node, ast.Attribute) and node.attr in _SAME_OBJECT:
-            return self._same(node.value, function, wraps)
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_OBJECT:
-                return self._same(node.func.value, function, wraps)
-            if _WRAPS.search(ast.unparse(node.func).rpartition(".")[2]):
-                for argument in (*node.args, *(item.value for item in node.keywords)):
-                    value = self._same(argument, function, wraps)
-                    if value is not None and wraps(value):
-                        return value
-        return None
 
 
 def key_of(node: ast.expr | None) -> str | None:
