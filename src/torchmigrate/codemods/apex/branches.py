@@ -93,7 +93,7 @@ class Branches:
         return (type(given), *fields)
 
     def _opened(self, node: object) -> list[object]:
-        """What stands under `amp.scale_loss`, in the place of that; any other node alone."""
+        """The statements under `amp.scale_loss`, in the place of it; any other node alone."""
         scaled = self._scaled.get(id(node))
         if scaled is None:
             return [node]
