@@ -1,7 +1,7 @@
 """TM128 and TM133: quotients of integers that are used as integers.
 
 TM128 is about uses that raise an error: an index, a bound of a slice, a size, an embedding, an integer `out`.
-TM133 is about quotients that are converted to integers.
+TM133 is about quotients that are converted to integers, or computed together with the remainder.
 """
 
 from __future__ import annotations
@@ -56,6 +56,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield file.fixes.finding(hit, None)
 
 
+def _sides(node: ast.BinOp) -> tuple[str, str]:
+    return ast.dump(node.left), ast.dump(node.right)
+
+
 class _Quotients:
     """The quotients of one file."""
 
@@ -73,10 +77,20 @@ class _Quotients:
             known = ""
             if self._is_integer(node.left, node):
                 uses = self._uses(node)
+                if self._has_remainder(node) and _RAISES not in uses:
+                    known = _CAST
                 if _RAISES in uses or (_CAST in uses and self._is_integer(node.right, node, number=True)):
                     known = _RAISES if _RAISES in uses else _CAST
             self._used[node] = known
         return known
+
+    def _has_remainder(self, node: ast.BinOp) -> bool:
+        """Whether the function computes the remainder of the same division, as for a row and a column."""
+        sides = _sides(node)
+        return any(
+            isinstance(other.op, ast.Mod) and _sides(other) == sides
+            for other in self._file.names.nodes(ast.BinOp)
+        )
 
     def is_given_integers(self, call: ast.Call) -> bool:
         """Whether a call of `div` writes the quotient of integers to a tensor of integers."""
