@@ -15,6 +15,8 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import name_span
 from torchmigrate.rewrite.parameters import NewParameter, parameters_added
 
+_ENCODER = "torch.nn.TransformerEncoder"  # decoders pass two new arguments
+
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every `forward` of a layer that an encoder or decoder of the file is made of."""
@@ -30,7 +32,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         fix = None
         last = [*method.args.posonlyargs, *method.args.args][-1]
         unset = [item for item in method.args.defaults if isinstance(item, ast.Constant) and not item.value]
-        if unset and not method.args.vararg and not method.args.kwonlyargs:
+        if hit.symbol == _ENCODER and unset and not method.args.vararg and not method.args.kwonlyargs:
             new = NewParameter(parameter, None, unset[0])
             edits = parameters_added(file.source, method, last, [new])
             fix = fix_by(rule, file, f"Accept `{parameter}`", *edits) if edits else None
