@@ -30,15 +30,24 @@ from api import binaries, explained, wheels
 from api.changes import changes as compare
 from api.changes import render
 from api.check import check
+from api.differences import differences
 from api.reader import link, read_release
 from api.sources import package_of, unpacked
 
-from torchmigrate.versions.releases import COMPANIONS, RELEASES, Version, parse_version, show_version
+from torchmigrate.versions.releases import (
+    COMPANIONS,
+    NEIGHBORS,
+    RELEASES,
+    Version,
+    parse_version,
+    show_version,
+)
 from torchmigrate.versions.surface import DATA, Surface, surface_of
 from torchmigrate.versions.surface_file import decode, encode, with_release
 from torchmigrate.versions.surface_model import ApiEntry
 
 LIBRARIES = ("torch", *COMPANIONS)
+PARTIAL = tuple(NEIGHBORS)  # what differs between their releases is recorded
 
 _library = click.argument("library", type=click.Choice(LIBRARIES))
 _directory = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -119,7 +128,7 @@ def shown_entry(entry: dict[str, object]) -> dict[str, object]:
 
 
 @main.command()
-@click.argument("libraries", nargs=-1, type=click.Choice(LIBRARIES))
+@click.argument("libraries", nargs=-1, type=click.Choice([*LIBRARIES, *PARTIAL]))
 @click.option(
     "--sources", type=_directory, required=True, help="Directory of unpacked wheels, LIBRARY-VERSION."
 )
@@ -127,7 +136,7 @@ def shown_entry(entry: dict[str, object]) -> dict[str, object]:
 def build(libraries: tuple[str, ...], sources: Path, jobs: int) -> None:
     """Write the data files of LIBRARIES, or of all, anew."""
     with ProcessPoolExecutor(jobs) as pool:
-        for library in libraries or LIBRARIES:
+        for library in libraries or (*LIBRARIES, *PARTIAL):
             places = unpacked(library, sources)
             read = pool.map(read_release, [library] * len(places), places.values())
             releases = []
@@ -138,11 +147,11 @@ def build(libraries: tuple[str, ...], sources: Path, jobs: int) -> None:
 
 
 @main.command()
-@click.argument("libraries", nargs=-1, type=click.Choice(LIBRARIES))
+@click.argument("libraries", nargs=-1, type=click.Choice([*LIBRARIES, *PARTIAL]))
 @click.option("--sources", type=_directory, required=True, help="Directory for the unpacked wheels.")
 def fetch(libraries: tuple[str, ...], sources: Path) -> None:
     """Download what `build` needs: the sources of all releases in the data that are not yet there."""
-    for library in libraries or LIBRARIES:
+    for library in libraries or (*LIBRARIES, *PARTIAL):
         surface = surface_of(library)
         for version in surface.versions if surface is not None else ():
             if version in unpacked(library, sources):
@@ -259,7 +268,10 @@ def write(library: str, data: bytes) -> bytes:
 
 def _write(library: str, releases: binaries.Releases) -> bytes:
     """Write what was read, corrected by what the releases themselves said; the file's new content."""
-    data = encode(library, binaries.corrected(library, releases))
+    if library in PARTIAL:
+        data = encode(library, differences(library, releases), partial=True)
+    else:
+        data = encode(library, binaries.corrected(library, releases))
     DATA.mkdir(exist_ok=True)
     (DATA / f"{library}.gz").write_bytes(data)
     click.echo(f"{library}.gz: {len(data):,} bytes")

@@ -82,7 +82,7 @@ def is_class(name):
 def moved_member(rule, module, new):
     """A function or class of the old module that the newest release has in the new place."""
     surface = surface_of(new)
-    if surface is None:
+    if surface is None or surface.partial:
         return min(
             name for name in rule.members if f"{module}.{name}" not in rule.symbols
         )  # these went elsewhere

@@ -11,8 +11,8 @@ from torchmigrate.rewrite.apply import splice
 from torchmigrate.rewrite.parameters import (
     NewParameter,
     parameter_added,
-    parameter_dropped,
     parameters_added,
+    parameters_dropped,
 )
 from torchmigrate.source.text import Source
 
@@ -106,7 +106,7 @@ def test_annotation_and_default_are_those_of_another_function():
 )
 def test_dropped(before: str, name: str, after: str | None):
     source, function = function_of(before)
-    edits = parameter_dropped(source, function, named(function, name))
+    edits = parameters_dropped(source, function, [named(function, name)])
     assert edits is not None
     result = splice(before, sorted(edits))
     _, left = function_of(result)

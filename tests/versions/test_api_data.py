@@ -13,7 +13,14 @@ import yaml
 from harness.summary import HAS_TORCH
 
 from torchmigrate.match.signature import parse_signature
-from torchmigrate.versions.releases import COMPANIONS, NEWEST, RELEASES, parse_version, show_version
+from torchmigrate.versions.releases import (
+    COMPANIONS,
+    NEIGHBORS,
+    NEWEST,
+    RELEASES,
+    parse_version,
+    show_version,
+)
 from torchmigrate.versions.surface import DATA, Surface, surface_of
 from torchmigrate.versions.surface_file import decode
 from torchmigrate.versions.surface_model import Status
@@ -59,6 +66,13 @@ def test_torch_has_every_release():
 def test_companions_have_every_release_that_goes_with_torch(library):
     assert set(COMPANIONS[library].values()) <= set(surface(library).versions)
     assert COMPANIONS[library][RELEASES[-1]] == surface(library).versions[-1]
+
+
+@pytest.mark.parametrize("library", NEIGHBORS)
+def test_neighbors_have_the_newest_release_for_each_torch(library):
+    versions = surface(library).versions
+    assert {release for release in NEIGHBORS[library].values() if release >= versions[0]} <= set(versions)
+    assert NEIGHBORS[library][RELEASES[-1]] == surface(library).versions[-1]
 
 
 def test_the_history_is_long_enough():

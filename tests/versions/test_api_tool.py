@@ -76,6 +76,61 @@ def test_build_update_changes_show(tmp_path, data):
     ]
 
 
+FIRST = """
+def gone(x): pass
+def same(x): pass
+def renamed(x, old=1): pass
+def longer(x): pass
+class Base:
+    def gone(self): pass
+    def same(self): pass
+class Kept(Base): pass
+"""
+LAST = """
+def same(x): pass
+def renamed(x, new=1): pass
+def longer(x, y=2): pass
+def added(): pass
+class Base:
+    def same(self): pass
+class Kept(Base): pass
+"""
+
+
+def test_of_a_neighbor_only_the_differences_are_recorded(tmp_path, data):
+    wheel(tmp_path / "wheels", "torchcodec-0.1.0", FIRST)
+    wheel(tmp_path / "wheels", "torchcodec-0.2.0", LAST)
+    run("build", "torchcodec", "--sources", tmp_path / "wheels", "--jobs", 1)
+    surface = surface_module.surface_of("torchcodec")
+    named = [
+        "gone",
+        "renamed",
+        "same",
+        "longer",
+        "added",
+        "Base",
+        "Base.gone",
+        "Base.same",
+        "Kept",
+        "Kept.gone",
+    ]
+    assert {name: surface.status(f"torchcodec.{name}", (0, 2)).value for name in named} == {
+        "gone": "absent",
+        "renamed": "present",
+        "same": "unknown",
+        "longer": "unknown",
+        "added": "unknown",
+        "Base": "present",
+        "Base.gone": "absent",
+        "Base.same": "unknown",
+        "Kept": "unknown",
+        "Kept.gone": "unknown",
+    }
+    assert surface.status("torchcodec.gone", (0, 1)).value == "present"
+    assert surface.entry("torchcodec.renamed", (0, 1)).signatures == ("(x, old=1)",)
+    assert CliRunner().invoke(api_data.main, ["update", "torchcodec", "0.3"]).exit_code == 2
+
+
 def test_a_release_that_nobody_knows(tmp_path, data):
     wheel(tmp_path / "wheels", "torchdata-0.3.0", "")
     run("build", "torchdata", "--sources", tmp_path / "wheels", "--jobs", 1)

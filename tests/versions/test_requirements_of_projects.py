@@ -295,3 +295,47 @@ def test_a_companion_is_as_new_as_the_torch_beside_it(project: Project) -> None:
     project.write("package/models.py", code)
     done = project.run("check", "--select", "TM005", "package", code=1)
     assert "since torchvision 0.14, but the project supports 0.12" in done.stdout
+
+
+QUANTIZED = "from torchao.quantization import int8_weight_only\n\nconfig = int8_weight_only()\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "safe"),
+    [
+        ({}, True),  # its minimum does not follow from torch's
+        ({"pyproject.toml": TORCH.format("")}, True),
+        ({"pyproject.toml": TORCH.format(', "torchao"')}, True),
+        ({"pyproject.toml": TORCH.format(', "torchao>=0.9,<1"')}, True),
+        ({"pyproject.toml": TORCH.format(', "torchao>=0.5"')}, False),
+        ({"pyproject.toml": f'{POETRY}torchao = "^0.5"\n'}, False),
+        ({"setup.py": SETUP_FILE.format("", "['torchao==0.7.0']")}, False),
+        ({"setup.cfg": "[options]\ninstall_requires =\n    torchao~=0.8\n"}, False),
+        ({"requirements.txt": "torch>=2.1\ntorchao>0.7\n"}, False),
+        ({"environment.yml": "dependencies:\n- pytorch>=2.1\n- torchao=0.8\n"}, False),
+    ],
+)
+def test_a_neighbor_has_the_minimum_that_is_declared(
+    project: Project, files: dict[str, str], safe: bool
+) -> None:
+    for name, text in files.items():
+        project.write(name, text)
+    project.write("package/quantized.py", QUANTIZED)
+    done = project.run("check", "package/quantized.py", code=1)
+    assert "`torchao.quantization.int8_weight_only` was replaced" in done.stdout
+    assert ("1 fixable with `--fix`" in done.stderr) is safe
+
+
+def test_a_neighbor_is_as_new_as_the_target_allows(project: Project) -> None:
+    project.write("package/quantized.py", QUANTIZED)
+    done = project.run("check", "--target", "2.8", "--output-format", "full", "package/quantized.py", code=1)
+    assert "info" in done.stdout
+    assert "TM870" in project.run("check", "package/quantized.py", code=1).stdout
+    project.write("requirements.txt", "torchao>=0.16\n")
+    done = project.run("check", "--target", "2.8", "package/quantized.py", code=1)
+    assert "error" in done.stdout
+
+
+def test_a_name_of_a_neighbor_is_not_reported_without_its_import(project: Project) -> None:
+    project.write("package/other.py", "import torch\n\nmodel = pytorch_lightning.Trainer(gpus=1)\n")
+    project.run("check", "package/other.py", code=0)

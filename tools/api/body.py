@@ -84,6 +84,11 @@ def _conditional(scope: Scope, node: ast.If) -> None:
         test, negated = test.operand, not negated
     if marks.last_name(test).lstrip("_") == "TYPE_CHECKING":
         checked, runtime = (node.orelse, node.body) if negated else (node.body, node.orelse)
+        if _is_lazy(runtime):  # the table of its names has all that these imports have
+            is_open = scope.open
+            run(scope, checked)
+            scope.open = is_open
+            return
         run(scope, checked if scope.stub else runtime)
         return
     if _is_main(test):
@@ -137,6 +142,13 @@ def _imports_from(scope: Scope, node: ast.ImportFrom) -> None:
             scope.open = scope.open or not whole
         elif not scope.stub or name.asname == name.name:
             scope.bind(name.asname or name.name, alias(f"{source}.{name.name}"))
+
+
+def _is_lazy(body: Iterable[ast.stmt]) -> bool:
+    """Whether a module loads its names when they are needed, as those of transformers do."""
+    return any(
+        isinstance(node, ast.Name) and node.id == "_LazyModule" for part in body for node in ast.walk(part)
+    )
 
 
 def _is_main(test: ast.expr) -> bool:

@@ -18,6 +18,7 @@ def unpacked(library: str, directory: Path) -> dict[Version, Path]:
     found: dict[Version, tuple[tuple[int, ...], Path]] = {}
     for path in directory.iterdir():
         owner, _, number = path.name.rpartition("-")
+        owner = owner.lower()
         if owner not in (library, "torch") or not path.is_dir():
             continue
         version = parse_version(number)

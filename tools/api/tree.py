@@ -35,6 +35,16 @@ _HIDDEN = {
     "torchaudio": r"torchaudio\.(_torchaudio|lib|prototype)|_torch_sox",
     "torchtext": r"torchtext\.(_torchtext|lib|prototype)",
     "torchdata": r"torchdata\.(_torchdata|_extension)",
+    # What touches torch is listed: not the models, but what the package itself takes from them.
+    "transformers": r"""
+        transformers\.(models|integrations|pipelines|data|commands|cli|quantizers|onnx|benchmark|kernels|sagemaker)
+        transformers\.(distributed|exporters|tools|agents|loss|utils\.dummy_\w+|testing_utils|training_args_tf)
+        transformers\.(convert|hf|tf|keras|modeling_tf|modeling_flax|generation_tf|generation_flax|trainer_tf)_\w+
+        transformers\.(tokenization|image|video|audio|feature_extraction|processing)_\w+
+        transformers\.generation\.(tf|flax)_\w+
+    """,
+    "torchao": r"torchao\.(_C\w*|prototype|kernel|csrc|experimental|ops)",
+    "lightning": r"lightning\.(app|store|data|_graveyard)",
     "functorch": r"functorch\._C|functorch\.(_src\.(decompositions|partitioners|top_operators\w*))",
 }
 # The configuration modules among them are listed: programs set what is in them.
@@ -69,15 +79,7 @@ class Tree:
 
     def hidden(self, name: str) -> str | None:
         """The outermost hidden module that `name` is in or is, or None."""
-        shown = _SHOWN.get(self.library)
-        if shown is not None and re.match(rf"(?:{shown})(?=\.|$)", name):
-            return None
-        pattern = _HIDDEN.get(self.library)
-        found = re.match("(" + "|".join(pattern.split()) + r")(?=\.|$)", name) if pattern else None
-        if found is None:
-            found = _TESTS.search(name)
-            return name[: found.end(2)] if found else None
-        return found[1]
+        return hidden(self.library, name)
 
     def hidden_tops(self) -> set[str]:
         """The hidden modules that are in none themselves."""
@@ -92,6 +94,19 @@ class Tree:
     def package_of(self, name: str) -> str:
         """What a relative import in the module `name` starts from."""
         return name if name in self.packages else name.rpartition(".")[0]
+
+
+def hidden(library: str, name: str) -> str | None:
+    """The outermost hidden module of a library that `name` is in or is, or None."""
+    shown = _SHOWN.get(library)
+    if shown is not None and re.match(rf"(?:{shown})(?=\.|$)", name):
+        return None
+    pattern = _HIDDEN.get(library)
+    found = re.match("(" + "|".join(pattern.split()) + r")(?=\.|$)", name) if pattern else None
+    if found is None:
+        found = _TESTS.search(name)
+        return name[: found.end(2)] if found else None
+    return found[1]
 
 
 def find(library: str, root: Path) -> Tree:

@@ -19,7 +19,7 @@ from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import VersionRange, requirement
 from torchmigrate.versions.releases import Version, show_version
-from torchmigrate.versions.surface import Surface, surface_of
+from torchmigrate.versions.surface import Surface, whole_surface_of
 from torchmigrate.versions.surface_model import EntryKind, Status
 
 
@@ -35,7 +35,7 @@ class Moves:
         Its cases require the release since which the name is in the new place.
         """
         new = rule.modules.get(module)
-        surface = surface_of(new) if new else None
+        surface = whole_surface_of(new) if new else None
         if new is None or surface is None:
             return rule  # removed without a successor; or the contents of the new place are unknown
         known = rule.members is not None and name[len(module) + 1 :] in rule.members
@@ -54,7 +54,7 @@ class Moves:
             moved: the old and the new module that contain them. trusted: it is known to be the same object;
             the data tells only whether it exists.
         """
-        surface = surface_of(new)
+        surface = whole_surface_of(new)
         assert surface is not None, "the caller has looked"
         target, _ = self.versions.of(surface.library)
         found: Version | None = None
@@ -81,7 +81,7 @@ class Moves:
 
     def kind(self, name: str) -> EntryKind | None:
         """What a name is at the target; None: it does not exist, or is unknown."""
-        surface = surface_of(name)
+        surface = whole_surface_of(name)
         entry = surface.entry(name, self.versions.of(surface.library)[0]) if surface is not None else None
         return None if entry is None or entry.gone else entry.kind
 
@@ -105,20 +105,20 @@ class Moves:
 
     def _has_no_objects(self, name: str) -> bool:
         """Whether a class only holds constants, as far as the data tells: nothing makes objects of it."""
-        surface = surface_of(name)
+        surface = whole_surface_of(name)
         entry = surface.entry(name, self.versions.of(surface.library)[0]) if surface is not None else None
         return entry is not None and not entry.signatures and not entry.bases
 
     def is_module(self, name: str) -> bool:
         """Whether `import name` works at the target, and gives a module: as far as the data tells."""
-        return surface_of(name) is None or self.kind(name) is EntryKind.MODULE
+        return whole_surface_of(name) is None or self.kind(name) is EntryKind.MODULE
 
     def is_outdated(self, name: str) -> bool:
         """Whether a name is deprecated at the target, or at a release before that which the code is for.
 
         A deprecation can be withdrawn again.
         """
-        surface = surface_of(name)
+        surface = whole_surface_of(name)
         if surface is None:
             return False
         target, minimum = self.versions.of(surface.library)
@@ -144,7 +144,7 @@ class Moves:
         return rule if len(cases) == len(rule.cases) else replace(rule, cases=cases)
 
     def _is_one(self, first: str, second: str) -> bool:
-        surface, other = surface_of(first), surface_of(second)
+        surface, other = whole_surface_of(first), whole_surface_of(second)
         if first == second or surface is None or other is not surface:
             return first == second
         target, _ = self.versions.of(surface.library)
@@ -195,7 +195,7 @@ def _is_there(
 
 def _is_same(surface: Surface, old: str, new: str, moved: tuple[str, str], version: Version) -> bool:
     """Whether two names that exist are one thing, or copies of one another."""
-    before = surface_of(old)
+    before = whole_surface_of(old)
     first = before.definition(old, version) if before is not None else None
     second = surface.definition(new, version)
     if before is None or first is None or second is None or first == second:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 import libcst as cst
@@ -80,22 +80,28 @@ def parameter_added(source: Source, function: _Function, name: str) -> list[Edit
     return edits
 
 
-def parameter_dropped(source: Source, function: _Function, parameter: ast.arg) -> list[Edit] | None:
-    """One parameter less, with its annotation and its default.
+def parameters_dropped(
+    source: Source, function: _Function, parameters: Sequence[ast.arg]
+) -> list[Edit] | None:
+    """A function without some parameters, their annotations and their defaults.
 
     None where LibCST does not see the function as Python does.
     """
     try:
         layout = _layout(source, function)
-        index = _slot_of(layout, parameter, source)
+        gone = {_slot_of(layout, parameter, source) for parameter in parameters}
     except CannotFix:
         return None
     codes = [layout.text[slot.start : slot.end] for slot in layout.slots]
-    gone = {index}
-    if codes[index - 1 : index] == ["*"] and (index + 1 == len(codes) or codes[index + 1].startswith("**")):
-        gone.add(index - 1)  # it says that what follows is given by keyword, and nothing does
-    elif index == 0 and codes[1:2] == ["/"]:
-        gone.add(1)
+    for mark in (
+        "*",
+        "/",
+    ):  # it says how what follows, or what is before, is given, and nothing is left there
+        if mark in codes:
+            at = codes.index(mark)
+            others = range(at + 1, len(codes)) if mark == "*" else range(at)
+            if all(number in gone or codes[number].startswith("**") for number in others):
+                gone.add(at)
     edits, _ = relayout(layout, [NewArgument(number) for number in range(len(codes)) if number not in gone])
     return edits
 

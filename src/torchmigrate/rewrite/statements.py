@@ -262,6 +262,14 @@ class Rewriting:
         """A statement on a line of its own after another."""
         self._insert(self.after(statement), code, self.first_line(statement))
 
+    def add_function(self, statement: ast.stmt, new: NewFunction) -> None:
+        """A function after a statement of the same block, with an empty line between them."""
+        at, like = self.after(statement), self.first_line(statement)
+        self._insert(at, "", like, minus=self.indent(statement))
+        self._insert(at, f"def {new.name}({', '.join(new.parameters)}):", like)
+        for line in new.body:
+            self._insert(at, line, like, frame=f"{self._lines_of_file.step}{{}}")
+
     def wrap(self, statements: Sequence[ast.stmt], manager: Code) -> None:
         """Put neighbours in a block under a `with`."""
         first = self.first_line(statements[0])

@@ -156,6 +156,20 @@ _REACHED = {
             "torchtext.vocab",
         ]
     ),
+    "pytorch_lightning": frozenset(
+        f"pytorch_lightning.{name}"
+        for name in ("callbacks", "core", "loggers", "strategies", "trainer", "utilities")
+    ),
+    "lightning": frozenset(
+        [
+            "lightning.fabric",
+            "lightning.pytorch",
+            *(
+                f"lightning.pytorch.{name}"
+                for name in ("callbacks", "core", "loggers", "strategies", "trainer", "utilities")
+            ),
+        ]
+    ),
     "torchao": frozenset(["torchao.dtypes", "torchao.quantization"]),
     "numpy": frozenset(["numpy.fft", "numpy.linalg", "numpy.random"]),
     "os": frozenset(["os.path"]),

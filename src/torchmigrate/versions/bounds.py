@@ -21,6 +21,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.versions.releases import (
     COMPANIONS,
     MOST_PATCHES,
+    NEIGHBORS,
     PATCH_RELEASES,
     PYTHONS,
     RELEASES,
@@ -31,12 +32,13 @@ from torchmigrate.versions.releases import (
 )
 
 # conda calls it pytorch, and so do people in requirements files that pip could not install.
-_LIBRARIES = {
+_LIBRARIES: dict[str, str] = {
     **dict.fromkeys(["torch", "pytorch", "pytorch-cpu", "pytorch-gpu"], "torch"),
     **{name: name for name in ("torchvision", "torchaudio", "torchtext", "torchdata")},
+    **{canonicalize_name(name): name for name in NEIGHBORS},
 }
 # Libraries with releases that do not pin torch: a bound of them says nothing about torch.
-_LOOSE = frozenset(["torchtext", "torchdata"])
+_LOOSE = frozenset(["torchtext", "torchdata", *NEIGHBORS])
 # torchvision 0.2 was Python alone, and asks for any torch: in addition to a bound of torch it says nothing.
 _LAST_WITH_LOOSE_COMPANIONS = (1, 0)
 _PYTHON_PATCHES = range(40)  # more than any Python 3 has had
@@ -126,6 +128,9 @@ def of_specifier(text: str, library: str = "torch") -> Bound | None:
     if not bounds:
         return None
 
+    if library in NEIGHBORS:
+        return _of_neighbor([item.version for item in bounds], library)
+
     def allowed(release: Version) -> bool:
         return specifiers.contains(show_version(release), prereleases=True)
 
@@ -158,6 +163,15 @@ def of_specifier(text: str, library: str = "torch") -> Bound | None:
         return Bound(oldest, oldest)
     torch = torch_release(library, version)
     return None if torch is None else Bound(torch, torch, library, version)
+
+
+def _of_neighbor(versions: Iterable[str], library: str) -> Bound | None:
+    """The bound of a library that says nothing about torch, from the lower bounds of a specifier."""
+    try:
+        newest = max(PackageVersion(version.removesuffix(".*")) for version in versions)
+    except InvalidVersion:
+        return None
+    return Bound(RELEASES[0], RELEASES[-1], library, (newest.major, newest.minor))
 
 
 def of_poetry(text: str, library: str = "torch") -> Bound | None:

@@ -63,7 +63,11 @@ _NAMES = (
 )
 _YAML = (".yml", ".yaml")
 # What a file names that matters although another one has the bound of torch.
-_OTHERS = (b"torchvision", b"torchaudio", b"torchtext", b"torchdata", *map(str.encode, PACKAGES))
+_NEIGHBORS = (b"lightning", b"transformers")
+_OTHERS = (
+    *(b"torchvision", b"torchaudio", b"torchtext", b"torchdata", b"torchao", b"torchmetrics", *_NEIGHBORS),
+    *map(str.encode, PACKAGES),
+)
 _TEMPLATE = "__template__"  # stands for unknown values in a recipe
 # Where projects have the recipe of their conda package.
 _RECIPES = ("", "conda.recipe", "conda-recipe", "recipe", ".conda", "conda", "conda/recipe")
@@ -201,7 +205,7 @@ def _read_directory(directory: Path, note: Note, trouble: Trouble) -> _Stated:
             companions = least | companions
             continue
         files = [StatingFile(path, project, note, trouble, packages, least) for path in paths]
-        here = {file.path: held for file in files if (held := _bounds(reader, file, b"torch"))}
+        here = {file.path: held for file in files if (held := _bounds(reader, file, b"torch", *_NEIGHBORS))}
         of_torch = any(not bound.companion for held in here.values() for bound in held)
         companions = least | companions
         if of_torch or not found:

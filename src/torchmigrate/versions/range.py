@@ -10,6 +10,7 @@ from torchmigrate.findings import Applicability, Obstacle, Reason, Severity, Tim
 from torchmigrate.versions.releases import (
     ABSENT,
     COUNTED_AS_TORCH,
+    NEIGHBORS,
     NEWEST,
     UNKNOWN,
     Version,
@@ -69,7 +70,7 @@ class VersionRange:
     minimum None: not known, only the target counts.
     written_for: the oldest torch that the code has run on, where that is older than it must run on now.
     companions: the oldest release of other libraries that the project declares. The minimum of a library that
-        is not among them is the release that goes with `minimum`.
+        is not among them is the release that goes with `minimum`; of a neighbor of torch it is not known.
 
     Raises:
         ValueError: one of them is not a release, or the minimum is newer than the target.
@@ -94,10 +95,15 @@ class VersionRange:
     def of(self, library: str) -> tuple[Version, Version | None]:
         """Target and minimum in releases of `library`, the minimum None if it is not known."""
         target, derived = _companions(self.target, self.minimum, library)
+        if library in NEIGHBORS:
+            declared = self.companions.get(library)
+            return max(target, declared or target), declared
         return target, self._declared(library, derived, target)
 
     def known_to(self, library: str) -> Version | None:
         """The release of `library` up to which the code lives with every change; None if it is not known."""
+        if library in NEIGHBORS:
+            return self.companions.get(library)
         oldest = None if self.written_for is None else companion(library, _version(self.written_for))
         if self.written_for == self.minimum and oldest != UNKNOWN:
             return self._declared(library, oldest, self.of(library)[0])

@@ -84,6 +84,13 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "functorch": ("functorch",),
     "apex": ("apex",),
     "torchao": ("torchao",),
+    "torchcodec": ("torchcodec",),
+    "torchmetrics": ("torchmetrics",),
+    "transformers": ("transformers",),
+    # One library under two names, with the same releases.
+    "lightning": ("lightning", "pytorch_lightning"),
+    "pytorch_lightning": ("pytorch_lightning",),
+    "torchx": ("torchx",),
     "fairscale": ("fairscale",),
     "tensorboardX": ("tensorboardX",),
     "torcharrow": ("torcharrow",),
@@ -95,14 +102,13 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 
 # These have no releases of their own that would tell anything: their rules count in releases of torch.
 # apex is installed from its repository; what it removed counts from the torch that was newest then (apex.amp,
-# apex.parallel and apex.fp16_utils: 2025-05-08, torch 2.7). torchao supports several torch releases with each
-# of its own; of fairscale and tensorboardX it only matters since when torch has the same; torch_tensorrt has
-# the numbers of torch; the others ended, each about when that torch came out.
+# apex.parallel and apex.fp16_utils: 2025-05-08, torch 2.7); of fairscale and tensorboardX it only matters
+# since when torch has the same; torch_tensorrt has the numbers of torch; the others ended, each about when
+# that torch came out.
 COUNTED_AS_TORCH = frozenset(
     {
         "torch",
         "apex",
-        "torchao",
         "fairscale",
         "tensorboardX",
         "torcharrow",
@@ -110,6 +116,7 @@ COUNTED_AS_TORCH = frozenset(
         "pytorch_quantization",
         "torch_tensorrt",
         "torchserve",
+        "torchx",
     }
 )
 
@@ -182,6 +189,41 @@ COMPANIONS: dict[str, dict[Version, Version]] = {
 }
 
 
+def _supported(text: str) -> dict[Version, Version]:
+    """For each torch the newest release that supports it, from words such as `1.10:1.9`, oldest torch first.
+
+    A torch between two of them has the release of the older one.
+    """
+    words = [word.split(":") for word in text.split()]
+    firsts = {parse_version(torch): parse_version(release) for torch, release in words}
+    newest: dict[Version, Version] = {}
+    release = ABSENT
+    for torch in RELEASES:
+        release = firsts.get(torch, release)
+        newest[torch] = release
+    return newest
+
+
+# Libraries that users of torch import, and that support many releases of it: the newest one that does is the
+# target, and a project's minimum is what it declares. From the metadata of the wheels (`Requires-Dist:
+# torch`); torchcodec's README; torchao, whose metadata name no torch, by the date of its releases.
+_LIGHTNING = (
+    "1.3:1.1 1.4:1.3 1.6:1.4 1.7:1.5 1.8:1.6 1.9:1.8 1.10:1.9 1.11:2.0 1.12:2.1 1.13:2.2 2.0:2.3 2.1:2.6"
+)
+NEIGHBORS: dict[str, dict[Version, Version]] = {
+    "lightning": _supported(_LIGHTNING),
+    "pytorch_lightning": _supported(_LIGHTNING),
+    "torchmetrics": _supported("1.3:0.10 1.8:1.2 1.10:1.5 2.0:1.9"),
+    "transformers": _supported(
+        "1.0:4.22 1.7:4.27 1.9:4.32 1.10:4.36 1.11:4.47 2.0:4.51 2.1:4.55 2.2:5.0 2.4:5.14 2.5:5.19 2.6:5.24"
+    ),
+    "torchao": _supported(
+        "2.2:0.1 2.3:0.3 2.4:0.5 2.5:0.7 2.6:0.10 2.7:0.12 2.8:0.13 2.9:0.15 2.10:0.16 2.11:0.18"
+    ),
+    "torchcodec": _supported("2.4:0.0 2.5:0.1 2.6:0.2 2.7:0.5 2.8:0.7 2.9:0.9 2.10:0.10 2.11:0.17"),
+}
+
+
 # The patch releases that go with a torch, where a series goes with two of them: by the metadata of wheels,
 # torchvision 0.4.0 (torch==1.2.0), 0.4.1 (1.3.0), 0.4.2 (1.3.1), 0.29.0 (2.14.0), 0.29.1 (>=2.14.0);
 # torchaudio 0.3.0 (1.2.0), 0.3.1 (1.3.0), 0.3.2 (1.3.1). Every other wheel that names a torch names one of
@@ -208,7 +250,7 @@ def companion(library: str, torch: Version) -> Version:
     """
     if library in COUNTED_AS_TORCH:
         return torch
-    table = COMPANIONS.get(library)
+    table = COMPANIONS.get(library) or NEIGHBORS.get(library)
     if table is None:
         return UNKNOWN
     if torch > RELEASES[-1]:

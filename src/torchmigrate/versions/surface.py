@@ -55,6 +55,7 @@ class Surface:
         self._file = SurfaceFile(data)
         self.library = self._file.library
         self.versions = self._file.versions  # oldest first
+        self.partial = self._file.partial  # only what differs between releases is known
         self._histories: dict[tuple[str, str], tuple[Segment, ...]] = {}
         self._owners: dict[str, dict[str, tuple[Segment, ...]]] = {}
         # Name -> where it leads, with the first release for which that holds, and the first one no more.
@@ -242,14 +243,20 @@ class Surface:
                 if found is not Status.ABSENT:
                     return found
             known_whole = not entry.open and not self._opaque(name) and not _dunder(last)
+            if self.partial:
+                known_whole = last in self._members(name)
             return Status.ABSENT if known_whole else Status.UNKNOWN
         if entry.kind is EntryKind.CLASS:
             known_whole = last not in _OBJECT and not _dunder(last)
+            listed = False
             for owner, parent in self._family(name, entry, number):
                 found = self._step(owner, last, number)
                 if found is not Status.ABSENT:
                     return found
                 known_whole = known_whole and not parent.open
+                listed = listed or (self.partial and last in self._members(owner))
+            if self.partial:
+                known_whole = listed
             return Status.ABSENT if known_whole else Status.UNKNOWN
         # An attribute of a value, a function or of something in another library.
         return Status.UNKNOWN
@@ -321,6 +328,12 @@ class Surface:
 def surface_of(name: str) -> Surface | None:
     """The data of the library that a dotted name begins with; None: there is none."""
     return _load(name.partition(".")[0])
+
+
+def whole_surface_of(name: str) -> Surface | None:
+    """The same, but None also for data that does not list every name."""
+    surface = surface_of(name)
+    return None if surface is None or surface.partial else surface
 
 
 @cache

@@ -12,6 +12,10 @@ head) to the next segment: the entry, or nothing where the name does not exist. 
 kind, flags, and fields by their first character; the target of an alias ends with a dot if the name follows.
 A field with `#` is the text of the warning, `~` what only the documentation says, `%` a parameter.
 The separators cannot occur in a text: they are escaped, as is the backslash.
+
+The file of a library with a `~` after its name in the head is partial: it only lists names that differ
+between releases, and what leads to them. A name that it lists and that is not in a release does not exist
+there; of names that it does not list, nothing is known.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ _FORMAT = "torchmigrate-api-1"
 _BLOCK = 128 * 1024  # characters in a gzip member: some milliseconds to unpack, and few lookups need many
 _GZIP = 31  # zlib's number for "with a gzip header"; it writes no time into it
 
+_PARTIAL = "~"
 _GROUP = "\t"
 _SEGMENT = "\x1d"
 _FIELD = "\x1e"
@@ -63,7 +68,8 @@ class SurfaceFile:
         words = head.split(" ")
         if words[0] != _FORMAT:
             raise SurfaceFormatError(f"not API data of the format {_FORMAT}")
-        self.library = words[1]
+        self.library = words[1].removesuffix(_PARTIAL)
+        self.partial = words[1].endswith(_PARTIAL)
         self.versions: tuple[Version, ...] = tuple(
             tuple(int(part) for part in word.split(".")) for word in words[2:]
         )
@@ -161,8 +167,10 @@ def entry_in(history: tuple[Segment, ...], release: int) -> ApiEntry | None:
     return entry
 
 
-def encode(library: str, releases: Sequence[tuple[Version, Release]]) -> bytes:
+def encode(library: str, releases: Sequence[tuple[Version, Release]], *, partial: bool = False) -> bytes:
     """The file for these releases, oldest first. The same releases always give the same bytes.
+
+    partial: the releases only have the names that differ, see above.
 
     Raises:
         ValueError: the releases are not in order, or a name is not in the library.
@@ -184,7 +192,11 @@ def encode(library: str, releases: Sequence[tuple[Version, Release]]) -> bytes:
         for owner, groups in sorted(owners.items())
     ]
     blocks = [(owner, _pack("\n".join(block) + "\n")) for owner, block in _blocks(lines)]
-    head = [" ".join([_FORMAT, library, *(".".join(map(str, version)) for version in versions)])]
+    head = [
+        " ".join(
+            [_FORMAT, library + _PARTIAL * partial, *(".".join(map(str, version)) for version in versions)]
+        )
+    ]
     head += [f"{len(packed)} {owner}" for owner, packed in blocks]
     return b"".join([_pack("\n".join(head)), *(packed for _, packed in blocks)])
 

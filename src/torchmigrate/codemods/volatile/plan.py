@@ -318,7 +318,7 @@ class VolatilePlan:
         return sum(id(item) not in going for item in reads)
 
     def _drop_parameter(self, maker: VolatilePart, rewriting: Rewriting) -> None:
-        from torchmigrate.rewrite.parameters import parameter_dropped  # with LibCST
+        from torchmigrate.rewrite.parameters import parameters_dropped  # with LibCST
 
         node = maker.scope.node
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)), "only functions return"
@@ -327,7 +327,7 @@ class VolatilePlan:
         parameter = next((item for item in arguments.args if item.arg == name), None)
         if parameter is None or arguments.posonlyargs:
             raise Unclear(f"`{name}` is not a regular parameter of `{node.name}`")
-        rewriting.record(parameter_dropped(rewriting.source, node, parameter))
+        rewriting.record(parameters_dropped(rewriting.source, node, [parameter]))
 
 
 def _function(scope: Scope) -> Scope:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmigrate.match.signature import Signature, parse_signature
 from torchmigrate.versions.range import VersionRange
-from torchmigrate.versions.releases import NEWEST
+from torchmigrate.versions.releases import NEIGHBORS, NEWEST
 from torchmigrate.versions.surface import Surface, surface_of
 from torchmigrate.versions.surface_model import ApiEntry, EntryKind, Status
 
@@ -16,10 +16,11 @@ Signatures = tuple[Signature, ...]  # of all overloads; empty: not known
 class Point:
     """What there is in one release of torch, and in the releases of the other libraries that go with it."""
 
-    def __init__(self, release: str, oldest: VersionRange | None = None) -> None:
-        """oldest: the range that begins with `release`, if companions may have a minimum of their own."""
+    def __init__(self, release: str, versions: VersionRange | None = None, *, oldest: bool = False) -> None:
+        """versions: the range. oldest: it begins with `release`; companions may have their own minimum."""
         self.release = release
-        self._versions = VersionRange(target=release)
+        self._at = VersionRange(target=release)
+        self._versions = versions or self._at
         self._oldest = oldest
         self._missing: dict[str, str | None] = {}
         self._signatures: dict[str, Signatures] = {}
@@ -27,8 +28,11 @@ class Point:
     def version(self, name: str) -> Version:
         """The release of the library to which a name belongs."""
         library = name.partition(".")[0]
-        declared = self._oldest.of(library)[1] if self._oldest is not None else None
-        return declared or self._versions.of(library)[0]
+        target, minimum = self._versions.of(library)
+        if library in NEIGHBORS:  # of torch's minimum nothing follows for them
+            return minimum if self._oldest and minimum is not None else target
+        declared = minimum if self._oldest else None
+        return declared or self._at.of(library)[0]
 
     def status(self, name: str) -> Status:
         """Whether a name exists; UNKNOWN also for libraries without data."""
@@ -102,10 +106,10 @@ class Api:
     """
 
     def __init__(self, versions: VersionRange) -> None:
-        self.target = Point(versions.target)
+        self.target = Point(versions.target, versions)
         self.minimum = versions.minimum
         floor = versions.minimum or (versions.target if versions.target != NEWEST else None)
-        self.floor = None if floor is None else Point(floor, versions if versions.minimum else None)
+        self.floor = None if floor is None else Point(floor, versions, oldest=versions.minimum is not None)
 
     def gone_since(self, name: str) -> Version | None:
         """The release that removed a name that the target lacks; None: it never existed before."""

@@ -156,7 +156,10 @@ _TO_TENSOR = ("torchvision.transforms.ToTensor", "torchvision.transforms.PILToTe
 # Classes of other libraries whose objects have outdated attributes.
 _DATASET = pattern(r"torchvision\.datasets\.(?:\w+\.)?[A-Z]\w*|torchtext\.vocab\.Vocab")
 # Where the classes of other libraries are whose objects are of interest.
-_OBJECTS = ("torchvision.models.", "torchvision.transforms.", "torchvision.ops.", "torchaudio.", "apex.")
+_OBJECTS = (
+    *("torchvision.models.", "torchvision.transforms.", "torchvision.ops.", "torchaudio.", "apex."),
+    *("torchcodec.", "torchmetrics.", "lightning.", "pytorch_lightning."),
+)
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,1 @@
+"""Lightning 1 to 2."""
