@@ -1110,7 +1110,7 @@ class Poly(LRScheduler):
     ),
     Row(
         "circular-padding",
-        [("TM406", 8)],
+        [("TM447", 8)],
         code="""\
 import torch.nn as nn
 

@@ -1,4 +1,4 @@
-"""TM406: convolutions whose circular padding was written for torch before 1.5."""
+"""TM447: convolutions whose circular padding was written for torch before 1.5. TM406: all others."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from torchmigrate.rewrite.context import FileContext
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
-    """A finding for every convolution whose output keeps its size with the old padding."""
+    """A finding for every convolution whose output keeps its size with the old padding, or may not."""
+    old = rule.name == "circular-padding-of-kernel"
     for hit in hits:
         given = given_by(signature_of(rule, hit.symbol), hit.use)
         sizes = [_number(given.expression(name), file) for name in ("kernel_size", "padding", "dilation")]
         kernel, padding, dilation = sizes
         plain = given.state("dilation") == "absent" or dilation == 1
-        if plain and kernel is not None and padding == kernel - 1:
+        if (plain and kernel is not None and padding == kernel - 1) is old:
             yield from file.fixes.findings([hit])
 
 

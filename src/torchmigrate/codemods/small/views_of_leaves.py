@@ -18,6 +18,7 @@ from torchmigrate.codemods.base.in_place import changed_by_call
 from torchmigrate.codemods.small.leaves import FACTORIES, MAKERS, VIEW, Leaves
 from torchmigrate.findings import Applicability, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
@@ -32,6 +33,8 @@ from torchmigrate.versions.range import applicability
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _DEEPEST = 4  # calls from `__init__` to a method
 _NO_GRAD = "torch.no_grad"
+# Methods that set parameters before training, by their names; others may run in evaluation only.
+_INITIALIZES = pattern(r"__init__|_*(init|initialize|reset)_(weights?|bias(es)?|parameters)")
 _RECORDED = because("the values that are written get no gradients")
 
 # What may turn the recording of gradients off, or the need of parameters for them, by parts of its name.
@@ -147,14 +150,14 @@ class _Look:
 
     def _may_run(self, function: _Function) -> bool:
         """Whether `_is_run` may say so, by the names that the file calls."""
-        if function.name == "__init__" or not isinstance(self.parents.get(function), ast.ClassDef):
+        if _INITIALIZES.fullmatch(function.name) or not isinstance(self.parents.get(function), ast.ClassDef):
             return True
         called = self.file.flow.index.attributes(function.name)
         return any(isinstance(self.parents.get(item), ast.Call) for item in called)
 
     def _is_run(self, function: _Function | None, depth: int = 0) -> bool:
         """Whether a method surely runs while an object is made: others may run in evaluation only."""
-        if function is None or function.name == "__init__":
+        if function is None or _INITIALIZES.fullmatch(function.name):
             return True
         if not isinstance(self.parents.get(function), ast.ClassDef):
             return True
