@@ -35,13 +35,15 @@ _HIDDEN = {
     "torchaudio": r"torchaudio\.(_torchaudio|lib|prototype)|_torch_sox",
     "torchtext": r"torchtext\.(_torchtext|lib|prototype)",
     "torchdata": r"torchdata\.(_torchdata|_extension)",
-    # What touches torch is listed: not the models, but what the package itself takes from them.
+    # What touches torch is listed: not the models, but what the package itself takes from them. Since 5.0 it
+    # makes the old names of tokenizers and image processors when they are needed.
     "transformers": r"""
         transformers\.(models|integrations|pipelines|data|commands|cli|quantizers|onnx|benchmark|kernels|sagemaker)
         transformers\.(distributed|exporters|tools|agents|loss|utils\.dummy_\w+|testing_utils|training_args_tf)
         transformers\.(convert|hf|tf|keras|modeling_tf|modeling_flax|generation_tf|generation_flax|trainer_tf)_\w+
         transformers\.(tokenization|image|video|audio|feature_extraction|processing)_\w+
         transformers\.generation\.(tf|flax)_\w+
+        transformers\.\w+(Tokenizer|ImageProcessor|FeatureExtractor)(Fast)?
     """,
     "torchao": r"torchao\.(_C\w*|prototype|kernel|csrc|experimental|ops)",
     "lightning": r"lightning\.(app|store|data|_graveyard)",
