@@ -16,6 +16,10 @@ from torchmigrate.versions.surface_model import ApiEntry, EntryKind, Release, St
 _NAMED = (EntryKind.CLASS, EntryKind.FUNCTION)
 _GIVEN = ("positional-only", "positional", "keyword-only")
 
+# Their functions and classes take the old names of arguments through decorators and base classes, so that
+# signatures do not tell what a call may give.
+_UNSIGNED = frozenset(["transformers"])
+
 Releases = Sequence[tuple[Version, Release]]
 
 
@@ -25,6 +29,8 @@ def differences(library: str, releases: Releases) -> list[tuple[Version, dict[st
     With them are the modules and classes that they are in, and what they are other names of. Where it is not
     known whether a name exists, it is recorded as in the release before.
     """
+    if library in _UNSIGNED:
+        releases = [(version, _unsigned(release)) for version, release in releases]
     whole = _Whole(library, releases)
     different = {name for name in whole.names() if whole.changes(name) and whole.differs(name)}
     kept = whole.with_owners(different)
@@ -35,6 +41,10 @@ def differences(library: str, releases: Releases) -> list[tuple[Version, dict[st
             if entry is not None:
                 entries[name] = entry if name in different else replace(entry, signatures=())
     return found
+
+
+def _unsigned(release: Release) -> Release:
+    return {name: replace(entry, signatures=(), parameters=()) for name, entry in release.items()}
 
 
 class _Whole:

@@ -42,10 +42,18 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 
 
 def _gone(method: Method, words: str) -> list[ast.arg]:
-    """The parameters of a method that are among some words."""
+    """The parameters of a method that are among some words, unless it works without what they get.
+
+    It does if all of them have defaults, and no other parameter comes after them.
+    """
+    plain, names = method.args.args, words.split(", ")
     if method.decorator_list or method.args.vararg is not None:
         return []
-    return [item for item in (*method.args.args, *method.args.kwonlyargs) if item.arg in words.split(", ")]
+    found = [item for item in (*plain, *method.args.kwonlyargs) if item.arg in names]
+    needed = plain[: len(plain) - len(method.args.defaults)]
+    last = max((number for number, item in enumerate(plain) if item.arg not in names), default=0)
+    shifts = any(item.arg in names for item in (*needed, *plain[:last]))
+    return found if shifts else []
 
 
 def _listed(parameters: Sequence[ast.arg]) -> str:
