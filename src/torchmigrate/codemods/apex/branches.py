@@ -32,7 +32,7 @@ class Branches:
         self.kept: list[tuple[ast.If, ast.stmt]] = []  # with the statement of apex inside
         self._scaled = {id(item.statement): item for item in uses.scaled}
         # What the calls of apex are without it.
-        self._plain: dict[int, ast.expr | None] = {id(item.call): None for item in uses.master}
+        self._plain: dict[int, ast.expr | None] = {id(item.node): None for item in uses.master}
         for item in uses.scaled:
             self._plain.update((id(call.func.value), item.loss) for call in item.backward)  # type: ignore[attr-defined]
         self.joined: set[int] = set()
@@ -55,7 +55,7 @@ class Branches:
                         "a branch for when it is not installed" if wrong else "only one of several branches"
                     )
                     if wrong or is_elif(self.rewriting.source, outer):
-                        raise Unclear(f"line {outer.lineno}: apex is used in {unclear}", line=outer.lineno)
+                        raise Unclear.at(outer.lineno, f"apex is used in {unclear}")
                     self.rewriting.unwrap(outer, spot.block)
                 elif known is None:
                     if id(statement) in self._scaled:

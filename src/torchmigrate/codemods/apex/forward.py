@@ -110,14 +110,14 @@ class Forward:
         """
         line = scaled.statement.lineno
         if self.runs(scaled.loss, scaled.function, deep=True):
-            raise Unclear(f"line {line}: the model runs inside of `amp.scale_loss`", line=line)
+            raise Unclear.at(line, "the model runs inside of `amp.scale_loss`")
         if _computes(scaled.loss):
-            raise Unclear(f"line {line}: compute the loss before `amp.scale_loss`", line=line)
+            raise Unclear.at(line, "compute the loss before `amp.scale_loss`")
         if not self._computes(scaled.function, scaled.statement, scaled.loss, ()):
-            raise Unclear(
-                f"line {line}: cannot find where the model computes `{ast.unparse(scaled.loss)}`; run that "
+            raise Unclear.at(
+                line,
+                f"cannot find where the model computes `{ast.unparse(scaled.loss)}`; run that "
                 "code under `torch.autocast`",
-                line=line,
             )
 
     def _computes(
@@ -189,10 +189,7 @@ class Forward:
                 ):
                     continue
                 if any(id(item) in self._busy for item in walk(statement)):
-                    raise Unclear(
-                        f"line {statement.lineno}: the model runs in the header of a block",
-                        line=statement.lineno,
-                    )
+                    raise Unclear.at(statement.lineno, "the model runs in the header of a block")
                 chosen = [statement, *self._to_loss(statement, block[index:])]
                 spot = self.functions.spots[id(statement)]
                 while (
@@ -250,10 +247,7 @@ class Forward:
             for item in overlapping:  # two losses of one forward pass
                 block = self.functions.spots[id(item[1][0])].block
                 if self.functions.spots[id(statements[0])].block is not block:
-                    raise Unclear(
-                        f"line {statements[0].lineno}: several losses share the forward pass",
-                        line=statements[0].lineno,
-                    )
+                    raise Unclear.at(statements[0].lineno, "several losses share the forward pass")
                 numbers = [self.functions.spots[id(part)].index for part in (*statements, *item[1])]
                 statements = block[min(numbers) : max(numbers) + 1]
                 self.ranges.remove(item)

@@ -34,9 +34,7 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
         )
     first = uses.initialize[0]
     if not any(item.optimizers for item in (first, *first.more)):
-        raise Unclear(
-            f"line {first.statement.lineno}: no optimizer is initialized", line=first.statement.lineno
-        )
+        raise Unclear.at(first.statement.lineno, "no optimizer is initialized")
     return first
 
 
@@ -93,7 +91,7 @@ def scale_option(first: Initialize, uses: Uses) -> tuple[str | ast.expr | None, 
     """
     given = first.given.get("loss_scale")
     told: list[str] = []
-    for item in uses.scales:
+    for item in uses.sets:
         if item.value is not None:
             constant = not any(isinstance(node, (ast.Name, ast.Call)) for node in ast.walk(item.value))
             if constant and item.function is first.function:
@@ -105,7 +103,7 @@ def scale_option(first: Initialize, uses: Uses) -> tuple[str | ast.expr | None, 
         try:
             value = float(given.value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise Unclear(f"line {given.lineno}: the loss scale is not a number", line=given.lineno) from None
+            raise Unclear.at(given.lineno, "the loss scale is not a number") from None
         return str(value), [*told, "the fixed loss scale becomes only the initial scale"]
     return None, [*told, "the scaler determines the loss scale itself, whatever the arguments say"]
 
@@ -121,10 +119,11 @@ def remarks(first: Initialize, uses: Uses) -> list[str]:
         )
     elif level is not None and not isinstance(level, ast.Constant):
         found.append("O2 and O3, which kept the weights in half precision, now behave like O1")
-    if uses.states or uses.handed:
+    if any(item.kind != "scale" for item in uses.put):
         found.append("the amp state of old checkpoints does not load into the scaler")
-    for handed in uses.handed:
-        found.append(f"line {handed.node.lineno}: the called code may only use the state of `amp`")
+    for item in uses.put:
+        if item.kind == "saved":
+            found.append(f"line {item.node.lineno}: the called code may only use the state of `amp`")
     options = ("keep_batchnorm_fp32", "loss_scale", "master_weights", "num_losses", "verbosity")
     idle = [
         f"`{ast.unparse(value)}`" for value in map(given.get, options) if isinstance(value, ast.Attribute)

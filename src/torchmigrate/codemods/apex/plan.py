@@ -20,7 +20,7 @@ from torchmigrate.codemods.apex.objects import objects_of
 from torchmigrate.codemods.apex.presence import Presence, prune
 from torchmigrate.codemods.apex.scaler import Scaler
 from torchmigrate.codemods.apex.steps import Steps
-from torchmigrate.codemods.apex.uses import Call, Initialize, Scaled, Uses, concerned, is_none, read
+from torchmigrate.codemods.apex.uses import NEW, Initialize, Place, Scaled, Uses, concerned, is_none, read
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit
@@ -87,7 +87,7 @@ class _Planner:
             return found
 
         self._forward(scaler)
-        condition, place = scaler.enabled()
+        condition, made_before = scaler.enabled()
         self._check_branches(branches, condition)
         self._plain_backwards(branches, steps)
         for scaled in self.uses.scaled:
@@ -97,28 +97,20 @@ class _Planner:
                 new = code("$scaler.scale($loss)", scaler=text(scaled.function), loss=scaled.loss)
                 rewriting.replace_node(call.func.value, new)
         for master in self.uses.master:
-            rewriting.replace_node(
-                master.call, self._parameters(master.call, master.argument, master.function, branches)
-            )
+            rewriting.replace_node(master.node, self._parameters(master, branches))
         replace_numbers(self.uses, rewriting)
-        for scale in self.uses.scales:
-            if scale.value is None:
-                rewriting.replace_node(scale.node, code("$scaler.get_scale()", scaler=text(scale.function)))
-        for handed in self.uses.handed:
-            rewriting.replace_node(handed.node, code("$scaler", scaler=text(handed.function)))
+        for place in self.uses.put:
+            rewriting.replace_node(place.node, code(NEW[place.kind], scaler=text(place.function)))
         for item in self.uses.disabled:
             name = self._spell(AUTOCAST, item.function, item.statement)
             if isinstance(name, Refusal):
                 return name
-            rewriting.replace_node(item.call, code('$autocast("cuda", enabled=False)', autocast=name))
-        for state in self.uses.states:
-            method = code("$scaler.$method", scaler=text(state.function), method=_state(state))
-            rewriting.replace_node(state.call.func, method)
+            rewriting.replace_node(item.node, code('$autocast("cuda", enabled=False)', autocast=name))
         steps.rewrite(text)
         gone: list[ast.stmt] = [*self.uses.gone]
         for each in (first, *first.more):
             self._initialised(each, gone)
-        made = self._spell(GRAD_SCALER, scaler.home, place)
+        made = self._spell(GRAD_SCALER, scaler.home, made_before)
         if isinstance(made, Refusal):
             return made
         first_scale, told = scale_option(first, self.uses)
@@ -128,7 +120,7 @@ class _Planner:
             scale=first_scale,
             enabled=code_of(condition) if condition is not None else None,
         )
-        rewriting.add_before(place, code("$scaler = $call", scaler=text(scaler.home), call=scaler_made))
+        rewriting.add_before(made_before, code("$scaler = $call", scaler=text(scaler.home), call=scaler_made))
         for function, statements in self._ranges:
             name = self._spell(AUTOCAST, function, statements[0])
             if isinstance(name, Refusal):
@@ -179,10 +171,7 @@ class _Planner:
             made = self.objects.flow.origins(first.given["optimizers"])
             if any(isinstance(step.node, ast.Constant) for step in made):
                 line = statement.lineno
-                raise Unclear(
-                    f"line {line}: `amp.initialize` returns the model alone where there is no optimizer",
-                    line=line,
-                )
+                raise Unclear.at(line, "`amp.initialize` returns the model alone where there is no optimizer")
         self.rewriting.replace_node(first.call, several(given))
 
     # ---- the forward pass -----------------------------------------------------------------------------
@@ -267,10 +256,7 @@ class _Planner:
                 for node in walk(item)
             )
             if trains and not tests & _parts(condition):
-                raise Unclear(
-                    f"line {statement.lineno}: the branches with and without apex do different things",
-                    line=statement.lineno,
-                )
+                raise Unclear.at(statement.lineno, "the branches with and without apex do different things")
 
     def _scaled_nodes(self) -> set[int]:
         return {id(node) for item in self.uses.scaled for node in walk(item.statement)}
@@ -291,9 +277,7 @@ class _Planner:
                     spot = self.functions.spots[id(statement)]
                     rest = spot.block[spot.index + 1 :]
                     if not rest or "zero_grad" not in ast.unparse(rest[0]):
-                        raise Unclear(
-                            f"line {node.lineno}: a backward pass without `amp.scale_loss`", line=node.lineno
-                        )
+                        raise Unclear.at(node.lineno, "a backward pass without `amp.scale_loss`")
 
     def _halves(self) -> None:
         """Weights in half precision cannot be trained with a scaler."""
@@ -305,10 +289,9 @@ class _Planner:
                     continue
                 made = [node.func.value, *getattr(statement, "targets", [])]
                 if any(self.objects.is_model(item) or "model" in (key_of(item) or "") for item in made):
-                    raise Unclear(
-                        f"line {node.lineno}: the weights are in half precision, which a scaler does not "
-                        "accept: remove `.half()`",
-                        line=node.lineno,
+                    raise Unclear.at(
+                        node.lineno,
+                        "the weights are in half precision, which a scaler does not accept: remove `.half()`",
                     )
 
     def _is_trained(self, statement: ast.stmt, function: Function) -> bool:
@@ -318,16 +301,15 @@ class _Planner:
         ends = [item.statement.end_lineno or 0 for item in self.uses.scaled if item.function is function]
         return bool(ends) and not looped and statement.lineno > max(ends)
 
-    def _parameters(
-        self, call: ast.Call, optimizer: ast.expr | None, function: Function, branches: Branches
-    ) -> Code:
+    def _parameters(self, master: Place, branches: Branches) -> Code:
         """The code that replaces `amp.master_params(optimizer)`."""
-        parameters = branches.parameters.get(id(call))
+        optimizer = master.value
+        parameters = branches.parameters.get(id(master.node))
         if parameters is not None:
             return code("$parameters", parameters=parameters)
         called = {
             key
-            for statement in function.statements
+            for statement in master.function.statements
             for node in own(statement, ast.Call)
             if isinstance(node, ast.Call) and (key := key_of(node.func)) is not None
             if self.objects.is_model(node.func)
@@ -351,8 +333,7 @@ class _Planner:
 def replace_numbers(uses: Uses, rewriting: Rewriting) -> None:
     """Write `x.item()` for `to_python_float(x)`."""
     for number in uses.numbers:
-        assert number.argument is not None, "read before"
-        rewriting.replace_node(number.call, code("$x.item()", x=number.argument))
+        rewriting.replace_node(number.node, code("$x.item()", x=number.value))
 
 
 def make_plan(file: FileContext) -> ApexPlan | Refusal:
@@ -376,7 +357,7 @@ def _without_import(file: FileContext) -> ApexPlan | None:
         return None
     parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
     bound = {(part.asname or part.name).partition(".")[0] for part in parts}
-    numbers = {id(node) for item in uses.numbers for node in walk(item.call.func)}
+    numbers = {id(node) for item in uses.numbers for node in walk(item.node.func)}  # type: ignore[attr-defined]
     for node in walk(tree):
         named = isinstance(node, ast.Name) and node.id in bound and id(node) not in numbers
         if named or getattr(node, "value", None) in bound:
@@ -396,7 +377,3 @@ def _parts(condition: ast.expr | None) -> set[str]:
     if condition is None:
         return set()
     return {ast.dump(condition), *map(ast.dump, conjuncts(condition))}
-
-
-def _state(state: Call) -> str:
-    return "state_dict" if state.argument is None else "load_state_dict"

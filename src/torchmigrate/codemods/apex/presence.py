@@ -86,9 +86,7 @@ class Presence:
             if attempt is None or attempt in self._tries:
                 continue
             if attempt.finalbody:
-                raise Unclear(
-                    f"line {attempt.lineno}: the `try` around the import has a `finally`", line=attempt.lineno
-                )
+                raise Unclear.at(attempt.lineno, "the `try` around the import has a `finally`")
             others = [item for item in attempt.body if id(item) not in imported]
             names = [item for item in attempt.body if isinstance(item, (ast.Import, ast.ImportFrom))]
             alone = all(id(alias) in aliases for item in names for alias in item.names)
@@ -99,10 +97,7 @@ class Presence:
                         self._assumed.update(map(id, self._loads_of(name, attempt)))
                 continue
             if len(flags) < len(others) + len(attempt.orelse):
-                raise Unclear(
-                    f"line {attempt.lineno}: the `try` around the import contains other code",
-                    line=attempt.lineno,
-                )
+                raise Unclear.at(attempt.lineno, "the `try` around the import contains other code")
             for handler in attempt.handlers:
                 for item in handler.body:
                     if (
@@ -110,10 +105,7 @@ class Presence:
                         and _flag(item) is None
                         and not _is_call(item)
                     ):
-                        raise Unclear(
-                            f"line {item.lineno}: cannot analyze the code that runs without apex",
-                            line=item.lineno,
-                        )
+                        raise Unclear.at(item.lineno, "cannot analyze the code that runs without apex")
             self._tries.append(attempt)
             for item in flags:
                 name, value = _flag(item) or ("", None)
@@ -139,10 +131,7 @@ class Presence:
         outer = spot.outer.statement if spot.outer is not None else None
         if isinstance(outer, ast.Try):
             if spot.block is not outer.body:
-                raise Unclear(
-                    f"line {use.statement.lineno}: apex is imported after something else failed",
-                    line=use.statement.lineno,
-                )
+                raise Unclear.at(use.statement.lineno, "apex is imported after something else failed")
             return outer
         return None
 
@@ -155,7 +144,7 @@ class Presence:
             if isinstance(around, (ast.If, ast.Assert, ast.BoolOp, ast.UnaryOp)):
                 asked = True
             if not asked:
-                raise Unclear(f"line {line}: `amp` is passed on as an object", line=line)
+                raise Unclear.at(line, "`amp` is passed on as an object")
             if any(self._is_chosen(step.node) for step in self.flow.origins(node)):
                 self.chosen.append(node)
             else:
@@ -251,10 +240,7 @@ class Presence:
             else:
                 self._true.discard(id(node))  # the flag stays
             return
-        raise Unclear(
-            f"line {statement.lineno}: cannot analyze this check for `amp`",
-            line=statement.lineno,
-        )
+        raise Unclear.at(statement.lineno, "cannot analyze this check for `amp`")
 
     def _seen(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name) and node.id in self.flags:

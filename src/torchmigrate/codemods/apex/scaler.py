@@ -214,15 +214,13 @@ class Scaler:
     def _pass(self, call: ast.Call, function: Function, text: str) -> None:
         node, rewriting = function.node, self.rewriting
         assert not isinstance(node, ast.Module), "a function"
-        unclear = Unclear(
-            f"line {call.lineno}: cannot analyze the arguments of `{function.name}`", line=call.lineno
-        )
+        unclear = Unclear.at(call.lineno, f"cannot analyze the arguments of `{function.name}`")
         editor = CallEditor(rewriting.source, call)
         parameter = next((item for item, owner in self.receivers.items() if owner is function), None)
         if parameter is not None:
             given = [item for item, name in arguments(call, function) if name == parameter.arg]
             if not given or AMP not in self.objects.kinds(given[0]):
-                raise Unclear(f"line {call.lineno}: `{function.name}` is not given `amp`", line=call.lineno)
+                raise Unclear.at(call.lineno, f"`{function.name}` is not given `amp`")
             keyword = next((item for item in call.keywords if item.value is given[0]), None)
             editor.set(keyword or given[0], code("$scaler", scaler=text), self.name if keyword else None)
             rewriting.record(editor.edits())
@@ -309,7 +307,7 @@ class Scaler:
         for inner, outer in itertools.pairwise(spots):
             if not isinstance(outer.statement, ast.If):
                 line = outer.statement.lineno
-                raise Unclear(f"line {line}: `amp.initialize` may not run", line=line)
+                raise Unclear.at(line, "`amp.initialize` may not run")
             self._condition(outer.statement, inner, found)
         given = {name: argument for argument, name in arguments(call, function)}
         self._check_names(function.node, [*(test for test, _ in found), *self.level])
@@ -360,12 +358,9 @@ class Scaler:
         self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr, ast.expr | None]]
     ) -> None:
         if binds_or_waits(statement.test):
-            raise Unclear(f"line {statement.lineno}: the condition assigns a name", line=statement.lineno)
+            raise Unclear.at(statement.lineno, "the condition assigns a name")
         if is_elif(self.rewriting.source, statement):
-            raise Unclear(
-                f"line {statement.lineno}: only one of several branches calls `amp.initialize`",
-                line=statement.lineno,
-            )
+            raise Unclear.at(statement.lineno, "only one of several branches calls `amp.initialize`")
         left = self.presence.left_of(statement.test, assumed=True)
         if inner.block is statement.orelse:
             left = negation(left) if left is not None else ast.Constant(False)
@@ -382,10 +377,7 @@ class Scaler:
             if not isinstance(inner, (ast.Name, ast.Attribute)) or not isinstance(inner.ctx, ast.Store):
                 continue
             if ast.unparse(inner) in read:
-                raise Unclear(
-                    f"line {inner.lineno}: `{ast.unparse(inner)}` changes before `amp.initialize`",
-                    line=inner.lineno,
-                )
+                raise Unclear.at(inner.lineno, f"`{ast.unparse(inner)}` changes before `amp.initialize`")
 
     def _level(self) -> list[ast.expr]:
         """What the arguments of `amp.initialize` say about whether mixed precision is used."""
@@ -399,9 +391,7 @@ class Scaler:
             found.append(enabled)
         if isinstance(level, ast.Constant):
             if level.value not in ("O0", "O1", "O2", "O3"):
-                raise Unclear(
-                    f"line {level.lineno}: there is no opt level {level.value!r}", line=level.lineno
-                )
+                raise Unclear.at(level.lineno, f"there is no opt level {level.value!r}")
             return [ast.Constant(False)] if level.value == "O0" else found
         if level is not None:
             found.append(mixes(level))

@@ -132,19 +132,16 @@ class Steps:
                         continue
                     numbers = self.objects.optimizers(node.value)
                     if node.attr == "step" and not numbers and self._is_other(node, function):
-                        raise Unclear(
-                            f"line {node.lineno}: `{ast.unparse(node.value)}` was not passed to "
+                        raise Unclear.at(
+                            node.lineno,
+                            f"`{ast.unparse(node.value)}` was not passed to "
                             "`amp.initialize`, and would step with scaled gradients: step it through the "
                             "scaler",
-                            line=node.lineno,
                         )
                     if not numbers:
                         continue
                     if node.attr in _OLD_METHODS:
-                        raise Unclear(
-                            f"line {node.lineno}: cannot analyze `{node.attr}` of the optimizer",
-                            line=node.lineno,
-                        )
+                        raise Unclear.at(node.lineno, f"cannot analyze `{node.attr}` of the optimizer")
                     if node.attr == "step":
                         yield self._step(node, statement, function, numbers)
 
@@ -160,10 +157,7 @@ class Steps:
         call = self.functions.around.get(id(node))
         plain = isinstance(statement, ast.Expr) and statement.value is call
         if not isinstance(call, ast.Call) or not plain or call.args or call.keywords:
-            raise Unclear(
-                f"line {node.lineno}: a scaler cannot step with a closure, and its step has no result",
-                line=node.lineno,
-            )
+            raise Unclear.at(node.lineno, "a scaler cannot step with a closure, and its step has no result")
         outer = self.functions.spots[id(statement)].outer
         loop = outer.statement if outer is not None else None
         stored = ast.dump(_stored(node.value))
@@ -187,11 +181,9 @@ class Steps:
             order = sorted(common or [], key=lambda spot: spot.index)
             line = group[0].statement.lineno
             if len({spot.index for spot in order}) < len(group):
-                raise Unclear(f"line {line}: cannot tell when to update the scaler", line=line)
+                raise Unclear.at(line, "cannot tell when to update the scaler")
             if not any(order[0].statement is step.statement for step in group):
-                raise Unclear(
-                    f"line {line}: the first of several optimizers does not step every time", line=line
-                )
+                raise Unclear.at(line, "the first of several optimizers does not step every time")
             found.append(order[-1].statement)
         return found
 
@@ -228,10 +220,7 @@ class Steps:
             around = {id(item) for item in self._outwards(step.statement) if isinstance(item, LOOPS)}
             looped = any(id(item) in around for one in scaled for item in self._outwards(one))
             if scaled and not looped and step.statement.lineno < min(item.lineno for item in scaled):
-                raise Unclear(
-                    f"line {step.statement.lineno}: the optimizer steps before a backward pass",
-                    line=step.statement.lineno,
-                )
+                raise Unclear.at(step.statement.lineno, "the optimizer steps before a backward pass")
 
     def _check_scaled(self) -> None:
         """What apex ran before it unscaled saw the gradients of this backward pass alone.
@@ -248,11 +237,11 @@ class Steps:
                 continue
             if all(_is_synchronize(inner) for inner in item.others):
                 continue
-            raise Unclear(
-                f"line {item.others[0].lineno}: gradients are used before apex unscales the gradients of "
+            raise Unclear.at(
+                item.others[0].lineno,
+                "gradients are used before apex unscales the gradients of "
                 "this backward pass; with a scaler, they are the sum since the last step: move this next "
                 "to the step",
-                line=item.others[0].lineno,
             )
 
     def _always_steps(self, statement: ast.stmt, step: Step) -> bool:
@@ -284,10 +273,10 @@ class Steps:
                     continue
                 places = self._steps_after(function, self.steps)
                 if len({step.numbers for _, step in places}) != 1:
-                    raise Unclear(
-                        f"line {statement.lineno}: gradients are clipped away from the step, where they "
+                    raise Unclear.at(
+                        statement.lineno,
+                        "gradients are clipped away from the step, where they "
                         "are still scaled; call `scaler.unscale_(optimizer)` first",
-                        line=statement.lineno,
                     )
                 for place, step in places:
                     yield Gradients(place, step.function, step.numbers, step.optimizer)
@@ -319,19 +308,13 @@ class Steps:
                 if statement.lineno > max(step.statement.lineno for step in mine):
                     continue
                 if len({step.numbers for step in mine}) > 1:
-                    raise Unclear(
-                        f"line {statement.lineno}: cannot tell whose gradients these are",
-                        line=statement.lineno,
-                    )
+                    raise Unclear.at(statement.lineno, "cannot tell whose gradients these are")
                 yield Gradients(statement, function, mine[0].numbers, mine[0].optimizer)
         for item in self.uses.master:
-            numbers = self.objects.optimizers(item.argument)
-            if not numbers or item.argument is None:
-                raise Unclear(
-                    f"line {item.statement.lineno}: cannot tell which optimizer this is",
-                    line=item.statement.lineno,
-                )
-            yield Gradients(item.statement, item.function, numbers, item.argument)
+            numbers = self.objects.optimizers(item.value)
+            if not numbers or item.value is None:
+                raise Unclear.at(item.statement.lineno, "cannot tell which optimizer this is")
+            yield Gradients(item.statement, item.function, numbers, item.value)
 
     def _step_of(self, item: Gradients) -> Step | None:
         """The step that always follows the use of gradients."""
@@ -372,19 +355,16 @@ class Steps:
         return mine[0]
 
     def _unclear(self, statement: ast.stmt) -> Unclear:
-        return Unclear(
-            f"line {statement.lineno}: gradients are used where the optimizer may not step; a scaler "
+        return Unclear.at(
+            statement.lineno,
+            "gradients are used where the optimizer may not step; a scaler "
             "unscales them once before each step, so move this next to the step",
-            line=statement.lineno,
         )
 
     def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
         """Clip right before the step; scaler: where gradients have to be unscaled for that."""
         if not self.rewriting.fits_line(item.statement):
-            raise Unclear(
-                f"line {item.statement.lineno}: move this next to the step, once per step",
-                line=item.statement.lineno,
-            )
+            raise Unclear.at(item.statement.lineno, "move this next to the step, once per step")
         if scaler is not None:
             self.rewriting.add_before(step.statement, _unscaled(scaler, item))
         self.rewriting.copy_before(item.statement, step.statement)

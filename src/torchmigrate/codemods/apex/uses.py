@@ -38,6 +38,13 @@ _INITIALIZE = (
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
 _SAVES = pattern(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
+# The new code of what is a `Place`.
+NEW = {
+    "saved": "$scaler",
+    "scale": "$scaler.get_scale()",
+    "state_dict": "$scaler.state_dict",
+    "load_state_dict": "$scaler.load_state_dict",
+}
 _WEIGHTS = "the weights stay in single precision: remove the call"
 _MASTERS = "there are no master parameters: remove the call, and step through the scaler"
 _SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
@@ -99,30 +106,17 @@ class Scaled(Struct):
     others: list[ast.stmt]
 
 
-class Call(Struct):
-    """A call of another function of apex.amp."""
+class Place(Struct):
+    """An expression that is another one with a scaler; value: an argument, or what it is set to.
 
-    call: ast.Call
-    statement: ast.stmt
-    function: Function
-    argument: ast.expr | None
-
-
-class Handed(Struct):
-    """`amp` itself, among what has a state to save: `{"model": model, "amp": amp}`."""
-
-    node: ast.expr
-    statement: ast.stmt
-    function: Function
-
-
-class Scale(Struct):
-    """A place that reads or sets the scale of the loss; node: what is read, value: what it is set to."""
+    kind: a key of `NEW`, which has the new code.
+    """
 
     node: ast.expr
     statement: ast.stmt
     function: Function
     value: ast.expr | None = None
+    kind: str = ""
 
 
 class Uses(Struct):
@@ -130,25 +124,22 @@ class Uses(Struct):
 
     initialize: list[Initialize] = field(default_factory=list)
     scaled: list[Scaled] = field(default_factory=list)
-    master: list[Call] = field(default_factory=list)
-    states: list[Call] = field(default_factory=list)
-    handed: list[Handed] = field(default_factory=list)
+    master: list[Place] = field(default_factory=list)  # `amp.master_params(optimizer)`
+    put: list[Place] = field(default_factory=list)
+    sets: list[Place] = field(default_factory=list)  # statements that set the scale
     tests: list[ast.expr] = field(default_factory=list)  # `amp` itself, as in `amp is not None`
-    scales: list[Scale] = field(default_factory=list)
-    disabled: list[Call] = field(default_factory=list)  # `with amp.disable_casts():`
+    disabled: list[Place] = field(default_factory=list)  # `with amp.disable_casts():`
     gone: list[ast.stmt] = field(default_factory=list)
     receivers: dict[ast.arg, Function] = field(default_factory=dict)  # parameters that are given `amp`
     imports: list[Use] = field(default_factory=list)
-    numbers: list[Call] = field(default_factory=list)  # `to_python_float(x)`
+    numbers: list[Place] = field(default_factory=list)  # `to_python_float(x)`
     every: list[Use] = field(default_factory=list)
 
     @property
     def places(self) -> list[tuple[Function, ast.stmt]]:
         """The statements that need a scaler, each with its function."""
-        found: list[tuple[Function, ast.stmt]] = [(item.function, item.statement) for item in self.scaled]
-        found += [(item.function, item.statement) for item in (*self.master, *self.states)]
-        found += [(item.function, item.statement) for item in self.scales if item.value is None]
-        return found + [(item.function, item.statement) for item in self.handed]
+        every: list[Scaled | Place] = [*self.scaled, *self.master, *self.put]
+        return [(item.function, item.statement) for item in every]
 
 
 def concerned(names: SemanticModel) -> list[Use]:
@@ -184,7 +175,7 @@ def read(names: SemanticModel, objects: Objects) -> Uses:
             line = getattr(use.node, "lineno", use.statement.lineno)
             raise BothBackends(f"the file also uses `{use.candidates[0]}` (line {line})", line=line)
     found.numbers += _numbers(found.every, functions)
-    numbers = {id(item.call.func) for item in found.numbers}
+    numbers = {id(item.node.func) for item in found.numbers}  # type: ignore[attr-defined]
     for use in found.every:
         if id(use.node) in numbers:
             continue
@@ -213,7 +204,7 @@ def _read_parameters(names: SemanticModel, objects: Objects, found: Uses) -> Non
         statement = objects.functions.statement_of(node)
         function = objects.functions.owners[id(statement)]
         if objects.flow.index.home_of(argument) is not function.node:
-            raise Unclear(f"line {node.lineno}: `amp` is a parameter of another function", line=node.lineno)
+            raise Unclear.at(node.lineno, "`amp` is a parameter of another function")
         found.receivers[argument] = function
         if isinstance(outer, ast.Attribute):
             call = names.parents.get(outer)
@@ -223,7 +214,7 @@ def _read_parameters(names: SemanticModel, objects: Objects, found: Uses) -> Non
             found.tests.append(node)
 
 
-def _numbers(every: Sequence[Use], functions: Functions) -> Iterator[Call]:
+def _numbers(every: Sequence[Use], functions: Functions) -> Iterator[Place]:
     """The calls of `to_python_float`, which is `.item()` whatever the precision is."""
     for use in every:
         call = use.call
@@ -231,7 +222,7 @@ def _numbers(every: Sequence[Use], functions: Functions) -> Iterator[Call]:
         if call is None or not named or use.role is not Role.CALL:
             continue
         if len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
-            yield Call(call, use.statement, functions.owners[id(use.statement)], call.args[0])
+            yield Place(call, use.statement, functions.owners[id(use.statement)], call.args[0])
 
 
 def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
@@ -240,13 +231,13 @@ def _read_star(use: Use, names: SemanticModel, found: Uses) -> None:
     Raises:
         Unclear: something is.
     """
-    numbers = {id(item.call.func) for item in found.numbers}
+    numbers = {id(item.node.func) for item in found.numbers}  # type: ignore[attr-defined]
     for node in walk(names.tree):
         if isinstance(node, ast.Name) and node.id in _FP16_UTILS and id(node) not in numbers:
-            raise Unclear(
-                f"line {node.lineno}: `{node.id}` is from `apex.fp16_utils`, which is older than amp; with "
+            raise Unclear.at(
+                node.lineno,
+                f"`{node.id}` is from `apex.fp16_utils`, which is older than amp; with "
                 f"`torch.amp`, {_FP16_UTILS[node.id]}",
-                line=node.lineno,
             )
     found.imports.append(use)
 
@@ -255,7 +246,7 @@ def _read_scales(use: Use, objects: Objects, found: Uses) -> None:
     """Read what is done with `amp._amp_state.loss_scalers[0]`."""
     parents, functions = objects.flow.names.parents, objects.functions
     line = use.statement.lineno
-    unclear = Unclear(f"line {line}: cannot analyze what is done with `{use.candidates[0]}`", line=line)
+    unclear = Unclear.at(line, f"cannot analyze what is done with `{use.candidates[0]}`")
     item = parents.get(use.node)
     if not isinstance(item, ast.Subscript) or use.in_fstring:
         raise unclear
@@ -270,11 +261,11 @@ def _read_scales(use: Use, objects: Objects, found: Uses) -> None:
         outer, statement = parents.get(node), functions.statement_of(node)
         function = functions.owners[id(statement)]
         if isinstance(outer, ast.Call) and outer.func is node:
-            found.scales.append(Scale(outer, statement, function))
+            found.put.append(Place(outer, statement, function, kind="scale"))
         elif isinstance(node.ctx, ast.Load):
-            found.scales.append(Scale(node, statement, function))
+            found.put.append(Place(node, statement, function, kind="scale"))
         elif isinstance(outer, ast.Assign) and len(outer.targets) == 1:
-            found.scales.append(Scale(node, statement, function, outer.value))
+            found.sets.append(Place(node, statement, function, outer.value))
             found.gone.append(outer)
         else:
             raise unclear
@@ -284,22 +275,21 @@ def _read_one(use: Use, objects: Objects, found: Uses) -> None:
     functions = objects.functions
     name, line = use.candidates[0], use.statement.lineno
     if len(use.candidates) > 1 or not _is_library(use) or use.in_fstring or use.role is Role.STRING:
-        raise Unclear(f"line {line}: `{name.rpartition('.')[2]}` may be something else", line=line)
+        raise Unclear.at(line, f"`{name.rpartition('.')[2]}` may be something else")
     short = name.removeprefix(f"{_AMP}.").removeprefix("frontend.").removeprefix("handle.")
     if not f"{name}.".startswith(f"{_AMP}."):
         unused = use.binding is not None and not use.binding.uses
         if use.role is Role.IMPORT and (unused or name in (_FP16, _TO_NUMBER)):
             found.imports.append(use)  # a use that keeps it is unclear itself
             return
-        raise Unclear(
-            f"line {line}: `{name}` is older than amp, and keeps the weights in half precision", line=line
-        )
+        raise Unclear.at(line, f"`{name}` is older than amp, and keeps the weights in half precision")
     if use.role is Role.IMPORT:
         found.imports.append(use)
         return
     if name == _AMP:
         if isinstance(use.node, ast.expr) and _is_saved(use.node, functions):
-            found.handed.append(Handed(use.node, use.statement, functions.owners[id(use.statement)]))
+            function = functions.owners[id(use.statement)]
+            found.put.append(Place(use.node, use.statement, function, kind="saved"))
         else:
             _read_object(use, objects, found)
         return
@@ -331,22 +321,22 @@ def _read_call(
     line = statement.lineno
     if call is None:
         if short in ("initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"):
-            raise Unclear(f"line {line}: `amp.{short}` is passed on as a function", line=line)
-        raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
+            raise Unclear.at(line, f"`amp.{short}` is passed on as a function")
+        raise Unclear.at(line, f"`{name}` has no equivalent in `torch.amp`")
     if short == "disable_casts" and isinstance(statement, ast.With):
-        found.disabled.append(Call(call, statement, function, None))
+        found.disabled.append(Place(call, statement, function))
     elif short == "initialize":
         found.initialize.append(_initialize(call, statement, function))
     elif short == "scale_loss":
         found.scaled.append(_scaled(call, statement, function))
     elif short == "master_params" and len(call.args) == 1 and not call.keywords:
-        found.master.append(Call(call, statement, function, call.args[0]))
-    elif short == "state_dict" and not call.args:
-        found.states.append(Call(call, statement, function, None))
-    elif short == "load_state_dict" and len(call.args) == 1 and not call.keywords:
-        found.states.append(Call(call, statement, function, call.args[0]))
+        found.master.append(Place(call, statement, function, call.args[0]))
+    elif (short == "state_dict" and not call.args) or (
+        short == "load_state_dict" and len(call.args) == 1 and not call.keywords
+    ):
+        found.put.append(Place(call.func, statement, function, kind=short))
     else:
-        raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
+        raise Unclear.at(line, f"`{name}` has no equivalent in `torch.amp`")
 
 
 def _is_saved(node: ast.expr, functions: Functions) -> bool:
@@ -386,7 +376,7 @@ def bound(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     plain = not any(isinstance(item, ast.Starred) for item in call.args) and len(call.args) <= len(parameters)
     if not plain or any(item.arg not in parameters for item in call.keywords):
-        raise Unclear(f"line {call.lineno}: cannot analyze the arguments of the call", line=call.lineno)
+        raise Unclear.at(call.lineno, "cannot analyze the arguments of the call")
     found.update(zip(parameters, call.args, strict=False))
     found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
     return found
@@ -403,14 +393,14 @@ def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Init
     holds = isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) and statement.value is call
     plain = isinstance(statement, ast.Expr)
     if not holds or len(getattr(statement, "targets", [call])) > 1 or "models" not in given:
-        raise Unclear(f"line {line}: the result of `amp.initialize` is not assigned", line=line)
+        raise Unclear.at(line, "the result of `amp.initialize` is not assigned")
     for name in ("cast_model_type", "patch_torch_functions", "cast_model_outputs"):
         if not is_none(given.get(name)):
-            raise Unclear(f"line {line}: `{name}` has no equivalent in `torch.amp`", line=line)
+            raise Unclear.at(line, f"`{name}` has no equivalent in `torch.amp`")
     models = _each(given["models"])
     optimizers = [] if is_none(given.get("optimizers")) else _each(given["optimizers"])
     if plain and any(key_of(item) is None for item in (*models, *optimizers)):
-        raise Unclear(f"line {line}: the arguments are not plain names", line=line)
+        raise Unclear.at(line, "the arguments are not plain names")
     return Initialize(call, statement, function, models, optimizers, given)
 
 
@@ -425,26 +415,26 @@ def _scaled(call: ast.Call, statement: ast.stmt, function: Function) -> Scaled:
     if isinstance(statement, ast.With):
         item = next((item for item in statement.items if item.context_expr is call), None)
     if item is None or not isinstance(statement, ast.With):
-        raise Unclear(
-            f"line {line}: the code enters `amp.scale_loss` without `with`: call `scaler.scale(...)` on "
+        raise Unclear.at(
+            line,
+            "the code enters `amp.scale_loss` without `with`: call `scaler.scale(...)` on "
             "the loss, without `__enter__` and `__exit__`",
-            line=line,
         )
     if not isinstance(item.optional_vars, ast.Name) or "loss" not in given:
-        raise Unclear(f"line {line}: `amp.scale_loss` has no name for the scaled loss", line=line)
+        raise Unclear.at(line, "`amp.scale_loss` has no name for the scaled loss")
     rest = [part for part in statement.items if part is not item]
     name = item.optional_vars.id
     calls = [call for inner in statement.body for call in backwards(inner, name)]
     if any(getattr(node, "id", "") == name for part in rest for node in walk(part)):
-        raise Unclear(f"line {line}: another item of the `with` uses `{name}`", line=line)
+        raise Unclear.at(line, f"another item of the `with` uses `{name}`")
     others = [inner for inner in statement.body if not any(True for _ in backwards(inner, name))]
     for inner in others:
         if not calls or not _may_stay(inner, name):
-            raise Unclear(
-                f"line {inner.lineno}: only the backward pass and code for scaled gradients may be under "
+            raise Unclear.at(
+                inner.lineno,
+                "only the backward pass and code for scaled gradients may be under "
                 "`amp.scale_loss`: move this after it, with `scaler.scale(loss)` instead of the scaled "
                 "loss",
-                line=inner.lineno,
             )
     later = given.get("delay_unscale")
     delayed = later is not None and not (isinstance(later, ast.Constant) and later.value is False)
@@ -463,10 +453,10 @@ def _check_names(scaled: Sequence[Scaled]) -> None:
         name = getattr(target, "id", "")
         for node in walk(item.function.node):
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
-                raise Unclear(
-                    f"line {node.lineno}: `{name}` is used outside of `amp.scale_loss`: use "
+                raise Unclear.at(
+                    node.lineno,
+                    f"`{name}` is used outside of `amp.scale_loss`: use "
                     "`scaler.scale(...)` of the loss there",
-                    line=node.lineno,
                 )
 
 

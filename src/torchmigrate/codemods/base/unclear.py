@@ -20,6 +20,11 @@ class Unclear(Exception):
         self.node = node
         self.line = line if line is not None else getattr(node, "lineno", None)
 
+    @classmethod
+    def at(cls, line: int, reason: str) -> Unclear:
+        """What is in the way in a line, which the words begin with."""
+        return cls(f"line {line}: {reason}", line=line)
+
     @property
     def reasons(self) -> tuple[Reason, ...]:
         """The same as data of a finding."""
