@@ -36,7 +36,7 @@ class FakeAmp:
             # Without a cache of casts, which would hold the weights of the first iteration.
             self.region = torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False)
             self.region.__enter__()
-        for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
+        for optimizer in optimizers if isinstance(optimizers, list) else filter(None, [optimizers]):
             self._patch(optimizer)
         return models if optimizers is None else (models, optimizers)
 

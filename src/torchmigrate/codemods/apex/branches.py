@@ -93,8 +93,10 @@ class Branches:
         return (type(given), *fields)
 
     def _opened(self, node: object) -> list[object]:
-        """The statements under `amp.scale_loss`, in the place of it; any other node alone."""
+        """The statements under `amp.scale_loss`, in the place of it; what imports apex is left out."""
         scaled = self._scaled.get(id(node))
+        if node in self.presence.tries:
+            return []
         if scaled is None:
             return [node]
         rest = [item for item in scaled.statement.items if item.context_expr is not scaled.call]

@@ -100,6 +100,24 @@ class Forward:
             if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
         )
 
+    def _is_barrier(self, statement: ast.stmt) -> bool:
+        """Whether a backward pass is in a statement, or in what that calls."""
+        return any(
+            _is_backward(call) or self.objects.called(call) in self._trains for call in _calls(statement)
+        )
+
+    @cached_property
+    def _trains(self) -> set[Function]:
+        """The functions with a backward pass, and those that call them."""
+        found = {
+            function
+            for function in self.functions.every
+            if any(_is_backward(call) for _, call in function.calls)
+        }
+        while new := {caller for caller, _, _, called in self.objects.calls if called in found} - found:
+            found |= new
+        return found
+
     # ---- with a loss ----------------------------------------------------------------------------------
 
     def with_loss(self, scaled: Scaled) -> None:
@@ -130,7 +148,7 @@ class Forward:
         found = False
         here: Spot | None = self.functions.spots[id(last)]
         while here is not None and not found:
-            for chosen in _slices(here, needed):
+            for chosen in _slices(here, needed, self._is_barrier):
                 forward = [index for index in chosen if self.runs(here.block[index], function, deep=True)]
                 if not forward:
                     own_work += [here.block[index] for index in chosen if _computes(here.block[index])]
@@ -223,7 +241,7 @@ class Forward:
         last = 0
         for number, statement in enumerate(rest, 1):
             if (
-                _is_barrier(statement)
+                self._is_barrier(statement)
                 or id(statement) in self._busy
                 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign))
             ):
@@ -339,14 +357,11 @@ def _blocks_of(function: Function) -> Iterator[list[ast.stmt]]:
                 todo.extend(blocks(statement))
 
 
-def _is_barrier(statement: ast.stmt) -> bool:
-    """Whether a backward pass or a step of an optimizer is in a statement."""
-    return any(
-        isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in _calls(statement)
-    )
+def _is_backward(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
 
 
-def _slices(spot: Spot, needed: set[str]) -> list[list[int]]:
+def _slices(spot: Spot, needed: set[str], is_barrier: Callable[[ast.stmt], bool]) -> list[list[int]]:
     """The statements before one in its block that compute some names, those between backward passes together.
 
     `needed` becomes what they read.
@@ -354,7 +369,7 @@ def _slices(spot: Spot, needed: set[str]) -> list[list[int]]:
     slices: list[list[int]] = [[]]
     for index in range(spot.index - 1, -1, -1):
         statement = spot.block[index]
-        if _is_barrier(statement):
+        if is_barrier(statement):
             slices.append([])
             continue
         made = _bound(statement) & needed

@@ -27,13 +27,13 @@ def the_call(uses: Uses, functions: Functions) -> Initialize:
         raise Unclear(
             f"line {line} calls `amp.initialize` again; both calls need to share one scaler", line=line
         )
-    if not uses.scaled:
+    if not uses.scaled and (uses.places or any(item.optimizers for item in uses.initialize)):
         raise Unclear(
             "the model is initialized here and trained in another file: create the scaler here, and pass "
             "it to the code that scales the loss"
         )
     first = uses.initialize[0]
-    if not any(item.optimizers for item in (first, *first.more)):
+    if uses.scaled and not any(item.optimizers for item in (first, *first.more)):
         raise Unclear.at(first.statement.lineno, "no optimizer is initialized")
     return first
 

@@ -28,6 +28,7 @@ LOSS_SCALER = "loss scaler"
 Kind = str | int  # an int: which of the optimizers that are initialized here
 
 _WRAPS = pattern(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
+_NO_OBJECTS = (ast.Constant, ast.List, ast.Tuple, ast.Dict)
 _SAME = frozenset("cuda to cpu train eval requires_grad_ float half".split())
 SCALERS = pattern(r"apex\.amp\.(?:_amp_state\.)?_amp_state\.loss_scalers")
 
@@ -111,7 +112,7 @@ class Objects(Domain[Kind]):
         """Say what an expression is, and so all that comes from the same place."""
         todo = [Step(node)]
         for step in todo:
-            if step.node is None or isinstance(step.node, ast.Constant):
+            if step.node is None or (not step.path and isinstance(step.node, _NO_OBJECTS)):
                 continue
             steps = self.steps(step)
             if not steps and getattr(getattr(step.node, "func", None), "attr", "") in _SAME and not step.path:
@@ -123,19 +124,18 @@ class Objects(Domain[Kind]):
 
     def _initialize(self, call: ast.Call) -> None:
         models, optimizers = arguments_of(call, "models", 0), arguments_of(call, "optimizers", 1)
-        for item in models:
-            for one in self.each(item):
-                self.note(one, MODEL)
-        for item in optimizers:
-            for one in self.each(item):
-                self.note(one, self.number)
-                self.number += 1
+        noted: list[tuple[ast.expr, Kind]] = [(one, MODEL) for item in models for one in self.each(item)]
+        for one in (one for item in optimizers for one in self.each(item)):
+            noted.append((one, self.number))
+            self.number += 1
+        for one, kind in noted:
+            self.note(one, kind)
         given = [item for item in optimizers if getattr(item, "value", item) is not None]
         self._initialized[call] = [*models, *given]
         self.forget()
-        for one in (*models, *given):
+        for one, kind in noted:
             if not self.kinds(one):  # what is given is only known as what comes back
-                self._known[one] = MODEL if one in models else self.number - 1
+                self._known[one] = kind
 
     def each(self, node: ast.expr) -> list[ast.expr]:
         """The items of a list that is written out, or the one that is given."""
@@ -181,7 +181,8 @@ class Objects(Domain[Kind]):
     def steps(self, step: Step) -> Steps:
         given = self._initialized.get(step.node) if step.node is not None else None
         if given is None:
-            if step.path and isinstance(step.node, ast.Name) and self.parameter(step.node) in self._known:
+            node = self.parameter(step.node) if isinstance(step.node, ast.Name) else step.node
+            if step.path and node in self._known:
                 return ()
             return self.flow.steps(step)
         if len(given) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -20,7 +21,7 @@ from torchmigrate.codemods.apex.objects import objects_of
 from torchmigrate.codemods.apex.presence import Presence, prune
 from torchmigrate.codemods.apex.scaler import Scaler
 from torchmigrate.codemods.apex.steps import Steps
-from torchmigrate.codemods.apex.uses import NEW, Initialize, Place, Scaled, Uses, concerned, is_none, read
+from torchmigrate.codemods.apex.uses import Initialize, Place, Scaled, Uses, concerned, is_none, read
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit
@@ -36,6 +37,13 @@ from torchmigrate.source.trees import walk
 
 AUTOCAST = "torch.autocast"
 GRAD_SCALER = "torch.amp.GradScaler"
+# The new code of a `Place`, by its kind.
+_NEW = {
+    "saved": "$scaler",
+    "scale": "$scaler.get_scale()",
+    "state_dict": "$scaler.state_dict",
+    "load_state_dict": "$scaler.load_state_dict",
+}
 
 
 class ApexPlan(Struct):
@@ -62,6 +70,8 @@ class _Planner:
         first, functions, rewriting = self.first, self.functions, self.rewriting
         self._halves()
         presence = Presence(self.uses, self.objects, rewriting)
+        if not self.uses.scaled:
+            return self._evaluation(presence)
         branches = Branches(self.uses, functions, presence, rewriting)
         steps = Steps(
             self.uses,
@@ -100,7 +110,7 @@ class _Planner:
             rewriting.replace_node(master.node, self._parameters(master, branches))
         replace_numbers(self.uses, rewriting)
         for place in self.uses.put:
-            rewriting.replace_node(place.node, code(NEW[place.kind], scaler=text(place.function)))
+            rewriting.replace_node(place.node, code(_NEW[place.kind], scaler=text(place.function)))
         for item in self.uses.disabled:
             name = self._spell(AUTOCAST, item.function, item.statement)
             if isinstance(name, Refusal):
@@ -121,18 +131,67 @@ class _Planner:
             enabled=code_of(condition) if condition is not None else None,
         )
         rewriting.add_before(made_before, code("$scaler = $call", scaler=text(scaler.home), call=scaler_made))
+        refusal = self._wrap(lambda function: self._enabled(condition, function, scaler))
+        if refusal is not None:
+            return refusal
+        presence.rewrite(text, branches.dropped | branches.joined)
+        prune([*gone, *presence.gone], functions, rewriting)
+        self.remarks += [*told, *presence.remarks, *steps.remarks, *remarks(first, self.uses)]
+        return self._finished()
+
+    def _evaluation(self, presence: Presence) -> ApexPlan | Refusal:
+        """The plan of a file that trains nothing: only forward passes, without a scaler."""
+        first, gone = self.first, [*self.uses.gone]
+        scaler = Scaler(
+            first, self.uses.receivers, self.objects, presence, self.rewriting, self.file.names.tree
+        )
+        condition, _ = scaler.enabled()
+        forward = Forward(self.objects, lambda function: True)
+        for function in self.functions.every:
+            forward.others(function, self._is_after)
+        self._ranges = joined(forward.ranges, self.functions)
+        if not self._ranges:
+            raise Unclear(
+                "the model is initialized here and runs in another file: run it under `torch.autocast`"
+            )
+
+        def enabled(function: Function) -> Code | None:
+            roots = (
+                {node.id for node in walk(condition) if isinstance(node, ast.Name)} if condition else set()
+            )
+            home = self.functions.home
+            if any(home(root, function) is not home(root, scaler.home) for root in roots):
+                raise Unclear(f"`{function.name}` does not know whether mixed precision is enabled")
+            return code_of(condition) if condition is not None else None
+
+        refusal = self._wrap(enabled)
+        if refusal is not None:
+            return refusal
+        for each in (first, *first.more):
+            self._initialised(each, gone)
+        presence.rewrite(lambda function: "", ())
+        prune([*gone, *presence.gone], self.functions, self.rewriting)
+        self.remarks += [*presence.remarks, *remarks(first, self.uses)]
+        return self._finished()
+
+    def _wrap(self, enabled: Callable[[Function], Code | None]) -> Refusal | None:
+        """Run the forward passes under autocast."""
         for function, statements in self._ranges:
             name = self._spell(AUTOCAST, function, statements[0])
             if isinstance(name, Refusal):
                 return name
-            enabled = self._enabled(condition, function, scaler)
-            rewriting.wrap(
-                statements, code('$autocast("cuda", enabled=$enabled)', autocast=name, enabled=enabled)
-            )
-        presence.rewrite(text, branches.dropped | branches.joined)
-        prune([*gone, *presence.gone], functions, rewriting)
-        self.remarks += [*told, *presence.remarks, *steps.remarks, *remarks(first, self.uses)]
-        edits = rewriting.edits()
+            manager = code('$autocast("cuda", enabled=$enabled)', autocast=name, enabled=enabled(function))
+            self.rewriting.wrap(statements, manager)
+        return None
+
+    def _is_after(self, statement: ast.stmt) -> bool:
+        """Whether a statement runs after `amp.initialize`."""
+        if self.functions.owners[id(statement)] is not self.first.function:
+            return True
+        return statement.lineno > self.first.statement.lineno
+
+    def _finished(self) -> ApexPlan:
+        edits = self.rewriting.edits()
         for edit in dict.fromkeys(self.imports):
             if any(
                 item.start < edit.start < item.end or (edit.start < item.start < edit.end) for item in edits
@@ -183,20 +242,13 @@ class _Planner:
             return literal or scaler.text(function) is not None
 
         forward = Forward(self.objects, has)
-        first = self.first.statement
-
-        def after(statement: ast.stmt) -> bool:
-            if self.functions.owners[id(statement)] is not self.first.function:
-                return True
-            return statement.lineno > first.lineno
-
         for scaled in self.uses.scaled:
             forward.with_loss(scaled)
         if not literal:
             scaler.reach([function for function, _ in forward.ranges])
         for function in self.functions.every:
             if has(function):
-                forward.others(function, after)
+                forward.others(function, self._is_after)
         self._ranges = []
         for function, statements in forward.ranges:
             optional = function is scaler.home and id(statements[0]) in forward.optional
@@ -272,7 +324,9 @@ class _Planner:
                 continue
             for statement in function.statements:
                 for node in own(statement, ast.Attribute):
-                    if node.attr != "backward" or id(node) in inside:
+                    call = self.functions.around.get(id(node))
+                    own_method = isinstance(call, ast.Call) and self.objects.called(call) is not None
+                    if node.attr != "backward" or id(node) in inside or own_method:
                         continue
                     spot = self.functions.spots[id(statement)]
                     rest = spot.block[spot.index + 1 :]

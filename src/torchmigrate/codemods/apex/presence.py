@@ -34,7 +34,7 @@ class Presence:
         self.gone: list[ast.stmt] = []
         self.remarks: list[str] = []
         self.chosen: list[ast.expr] = []  # tests of `amp` that are false where an option says so
-        self._tries: list[ast.Try] = []
+        self.tries: list[ast.Try] = []
         self._true: set[int] = set()
         self._assumed: set[int] = set()  # true where the rest of apex is there, too
         self._whole_tries()
@@ -83,7 +83,7 @@ class Presence:
         aliases = {id(alias) for use in self.uses.imports for alias in _aliases(use)}
         for use in self.uses.imports:
             attempt = self._try_of(use)
-            if attempt is None or attempt in self._tries:
+            if attempt is None or attempt in self.tries:
                 continue
             if attempt.finalbody:
                 raise Unclear.at(attempt.lineno, "the `try` around the import has a `finally`")
@@ -106,7 +106,7 @@ class Presence:
                         and not _is_call(item)
                     ):
                         raise Unclear.at(item.lineno, "cannot analyze the code that runs without apex")
-            self._tries.append(attempt)
+            self.tries.append(attempt)
             for item in flags:
                 name, value = _flag(item) or ("", None)
                 if isinstance(value, bool) and value:
@@ -190,17 +190,17 @@ class Presence:
             if any(statement is item for item in self.gone) or self._in_gone(statement):
                 continue
             self._test(node, statement)
-        for attempt in self._tries:
+        for attempt in self.tries:
             self._remove_try(attempt)
         self.gone += self._stand_ins()
         for use in self.uses.imports:
             around = self._try_of(use)
-            if around is None or around not in self._tries:
+            if around is None or around not in self.tries:
                 self._remove_alias(use)
 
     def _stand_ins(self) -> Iterator[ast.stmt]:
         """The statements that bind `amp` to None where apex is not used."""
-        inside = {id(node) for attempt in self._tries for node in walk(attempt)}
+        inside = {id(node) for attempt in self.tries for node in walk(attempt)}
         found = {binding.node for use in self.uses.every for binding in use.origins if not binding.is_import}
         for statement in {self.functions.statement_of(node) for node in found}:
             if _flag(statement) is not None and id(statement) not in inside:

@@ -38,13 +38,6 @@ _INITIALIZE = (
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
 _SAVES = pattern(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
-# The new code of what is a `Place`.
-NEW = {
-    "saved": "$scaler",
-    "scale": "$scaler.get_scale()",
-    "state_dict": "$scaler.state_dict",
-    "load_state_dict": "$scaler.load_state_dict",
-}
 _WEIGHTS = "the weights stay in single precision: remove the call"
 _MASTERS = "there are no master parameters: remove the call, and step through the scaler"
 _SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
@@ -109,7 +102,7 @@ class Scaled(Struct):
 class Place(Struct):
     """An expression that is another one with a scaler; value: an argument, or what it is set to.
 
-    kind: a key of `NEW`, which has the new code.
+    kind: "saved" (`amp` itself, for its state), "scale", "state_dict" or "load_state_dict".
     """
 
     node: ast.expr
