@@ -45,7 +45,7 @@ _LONGEST = 80  # tokens that one variable of a pattern stands for
 _PART = pattern(r"\$\w+|[A-Za-z_]\w*\*?|::|->|\S")
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
 _TORCH = pattern(r"\b(?:at|torch|c10)::|\bA?TH?C?_\w|\bTH[CU]?\w*")
-_TORCH_HEADERS = ("torch/", "ATen/", "c10/", "TH/", "THC/", "THCUNN/", "THNN/")
+_TORCH_HEADERS = ("torch/", "ATen/", "TH/", "THC/", "THCUNN/", "THNN/")
 END = "\n"  # stands where a directive begins or ends: no pattern goes over it
 
 

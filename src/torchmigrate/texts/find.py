@@ -21,17 +21,7 @@ from torchmigrate.versions.range import VersionRange
 # Whatever rules are about: a file without one of these holds nothing.
 _WORDS = (
     *(b"torch", b"NCCL_", b"TORCH", b"AT_", b"AOT_", b"_SPMD", b"TVM_", b"ENABLE_", b"ONNXRT_"),
-    *(
-        b"at::",
-        b"ATen/",
-        b"c10/",
-        b"TH/",
-        b"THC/",
-        b"THCUNN/",
-        b"THNN/",
-        b"THCS/",
-        b"THS/",
-    ),  # C++ and its headers
+    *(b"at::", b"ATen/", b"TH/", b"THC/", b"THCUNN/", b"THNN/"),  # C++ and its headers
 )
 
 

@@ -44,11 +44,11 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         new = code(_NEW[type(node.op)], target=target, value=node.value)
         fix = fix_by(rule, file, "Compute a new tensor", replaced(file.source, node, new))
-        yield finding_at(rule, file, file.source.span(node), symbol="torch.Tensor", fix=fix)
+        yield finding_at(rule, file, file.source.span(node), symbol=next(iter(rule.symbols)), fix=fix)
     for call in file.names.nodes(ast.Call):
         changed = changed_by_call(call)
         if isinstance(changed, ast.Name) and views.is_part(changed):
-            yield finding_at(rule, file, file.source.span(call), symbol="torch.Tensor", fix=None)
+            yield finding_at(rule, file, file.source.span(call), symbol=next(iter(rule.symbols)), fix=None)
 
 
 def _is_switched(file: FileContext) -> bool:

@@ -35,4 +35,6 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if around is None:
             edits = replaced_around(file.source, array, code("$array.numpy()", array=array), array)
             fix = fix_by(rule, file, "Add `.numpy()`", *edits)
-        yield finding_at(rule, file, file.source.span(around or array), symbol="torch.Tensor.__array__", fix=fix)
+        yield finding_at(
+            rule, file, file.source.span(around or array), symbol="torch.Tensor.__array__", fix=fix
+        )

@@ -52,9 +52,12 @@ class Defaults:
         `F.upsample = counted(F.upsample)`.
         """
         statement = use.statement
-        if isinstance(statement, ast.Assign) and isinstance(use.node, ast.Attribute):
+        if isinstance(statement, ast.Assign) and isinstance(use.node, ast.Attribute) and not use.method:
+            given = self.around.parent(use.node, statement)
             places = [item for item in statement.targets if isinstance(item, ast.Attribute)]
-            if any(ast.unparse(item) == ast.unparse(use.node) for item in places):
+            if isinstance(given, (ast.Call, ast.keyword)) and any(
+                ast.unparse(item) == ast.unparse(use.node) for item in places
+            ):
                 return True
         if use.role is Role.IMPORT or not survives(use.guards, MISSING_NAME):
             return False
