@@ -17,6 +17,7 @@ FIXED = {
     'torch.__version__[:5] >= "2.4.1"': 'torch.__version__ >= "2.4.1"',
     'float(".".join(torch.__version__.split(".")[:2])) >= 1.9': 'torch.__version__ >= "1.9"',
     'str(th.__version__) >= "2.7"': 'th.__version__ >= "2.7"',
+    r'float(re.match("(\d+\.\d+)", torch.__version__).group(1)) < 2.7': 'torch.__version__ < "2.7"',
     'str(__version__) >= "2.7"': '__version__ >= "2.7"',
 }
 REPORTED = (
@@ -27,6 +28,15 @@ REPORTED = (
     'torch.version.__version__ >= "2.7"',
     "float(torch.__version__[:3]) > 1.7",
     'TEXT >= "2.7"',
+    'torchvision.__version__ < "0.7"',
+    "float(torchvision.__version__[:3]) < 0.7",
+    'torchvision.__version__.split("+")[0] >= "0.13"',
+    'torchaudio.__version__ >= "0.8"',
+    'version("torch") >= "2.7"',
+    'pkg_resources.get_distribution("torch").version >= "2.7"',
+    '[*torch.__version__.split(".")[:2]] >= ["2", "7"]',
+    'torch.__version__.startswith("2.1")',
+    "helper() < 2.7",
 )
 CLEAN = (
     'torch.__version__ >= "2.7"',
@@ -42,15 +52,33 @@ CLEAN = (
     "str(torch.__version__) >= wanted",
     'str(np.__version__) >= "1.7"',
     'str(torch.__version__) >= "parrots"',
+    'int(torch.__version__.split(".")[1]) >= 8',
+    'torch.__version__.startswith("2.1.")',
+    'torchvision.__version__ >= "wanted"',
+    'int(torch.__version__.replace(".", "")[:2]) >= 17',
+    'version("numpy") >= "1.7"',
 )
 HEAD = """\
+import re
+from importlib.metadata import version
+
 import numpy as np
+import pkg_resources
 import torch
 import torch as th
+import torchaudio
+import torchvision
 from packaging.version import Version, parse
 from torch import __version__
 
+PATTERN = re.compile("a")
 TEXT = torch.__version__.split("+")[0]
+
+
+def helper():
+    return float(torch.__version__[:3])
+
+
 """
 
 
