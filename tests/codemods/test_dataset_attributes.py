@@ -32,6 +32,18 @@ def test_former_attribute(text: str) -> None:
     assert fixed == HEAD + new.replace(".test_data", ".data")
 
 
+def test_subclass_that_changes_the_attribute() -> None:
+    text = (
+        "class Noisy(CIFAR10):\n    def __init__(self, root):\n        super().__init__(root)\n"
+        "        self.train_labels = [0 for _ in self.train_labels]\n"
+    )
+    own = (
+        text.replace("for _ in self.train_labels", "for _ in range(9)") + "        print(self.train_labels)\n"
+    )
+    assert [item.code for item in checked_and_fixed(HEAD + text, CODES)[0]] == ["TM773"]
+    assert checked_and_fixed(HEAD + own, CODES)[0] == []
+
+
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_other_attribute(text: str) -> None:
     assert checked_and_fixed(HEAD + text, CODES)[0] == []

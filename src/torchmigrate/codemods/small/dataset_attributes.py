@@ -26,7 +26,13 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for node in file.names.nodes(ast.Attribute):
         if node.attr not in _NEW or not isinstance(node.ctx, ast.Load) or file.names.qualified(node):
             continue
-        if any(use.node is node for use in file.names.uses) or not datasets.is_surely(node.value, _DATASET):
+        if any(use.node is node for use in file.names.uses):
+            continue
+        if datasets.is_first_read(node):
+            symbol = f"{_MODULE}.MNIST.{node.attr}"
+            yield finding_at(rule, file, file.source.span(node), symbol=symbol, fix=None)
+            continue
+        if not datasets.is_surely(node.value, _DATASET):
             continue
         new = _NEW[node.attr]
         edit = renamed(file.source, node, node.attr, new)
@@ -41,6 +47,16 @@ class _Datasets(Domain[str]):
     def __init__(self, flow: ValueFlow, symbols: frozenset[str]) -> None:
         super().__init__(flow)
         self._classes = frozenset(symbol.rpartition(".")[0] for symbol in symbols)
+
+    def is_first_read(self, node: ast.Attribute) -> bool:
+        """Whether a subclass reads an attribute to give it a new value, and has not set it before."""
+        owner = self.flow.classes.owner_of(node.value)
+        bases = [base for each in self.flow.classes.lineage(owner) for base in each.bases] if owner else []
+        if owner is None or not any(self.flow.names.qualified(base) in self._classes for base in bases):
+            return False
+        written = self.flow.classes.members.get((owner, node.attr), ())
+        lines = [getattr(target, "lineno", 0) for target, _ in written]
+        return bool(lines) and node.lineno <= min(lines)
 
     def start(self, node: ast.AST) -> str | None:
         if not isinstance(node, ast.Call):
