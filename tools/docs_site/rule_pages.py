@@ -23,7 +23,7 @@ TOPICS = {
     "TM5": "Distributed",
     "TM6": "Data, serialization, JIT, ONNX, profiler, quantization and backends",
     "TM7": "torchvision",
-    "TM8": "torchaudio, torchtext and torchdata",
+    "TM8": "torchaudio, torchtext, torchdata, and libraries around torch",
     "TM9": "New features, and files that are not Python",
 }
 _FIXES = {"safe": "safe fix", "unsafe": "unsafe fix", "advice": "suggestion", "none": "report only"}

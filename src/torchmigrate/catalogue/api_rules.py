@@ -26,7 +26,8 @@ RULES = (
         symbols={},
         why="Most upgrades fail with `module has no attribute` or `cannot import name`. torchmigrate knows "
         "every name of torch, torchvision, torchaudio, torchtext, torchdata and functorch in every "
-        "release. This rule reports a name that was removed and that no other rule covers. It ignores "
+        "release, and the names that Lightning, transformers, torchao, torchcodec and torchmetrics "
+        "removed. This rule reports a name that was removed and that no other rule covers. It ignores "
         "names that the file assigns, code that checks for a name before it uses it, and names that "
         "compiled code creates.",
         advice="look for the change in the release notes of that release",
