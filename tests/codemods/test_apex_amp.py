@@ -1394,6 +1394,16 @@ def test_what_stays_and_does_nothing_is_named() -> None:
 
 
 FORMS: dict[str, tuple[list[tuple[str, str]], str]] = {
+    "losses in a list": (
+        [
+            (
+                "        loss = F.mse_loss(model(x), y)\n",
+                "        losses = []\n        for part in x:\n            losses.append(F.mse_loss(model(part), y))\n"
+                "        loss = sum(losses) / len(losses)\n",
+            )
+        ],
+        '        with torch.autocast("cuda"):\n            for part in x:\n                losses.append(F.mse_loss(model(part), y))\n',
+    ),
     "a test of the module's names": (
         [(LOOP, f'    if args.saved and "load_state_dict" in amp.__dict__:\n        amp.load_state_dict(args.saved)\n{LOOP}')],
         "    if args.saved:\n        scaler.load_state_dict(args.saved)\n",

@@ -391,10 +391,10 @@ def _bound(statement: ast.stmt) -> set[str]:
             found.add(ast.unparse(node))
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             found.add(ast.unparse(node.value))
-    for node in [statement.value] if isinstance(statement, ast.Expr) else []:
-        function = getattr(node, "func", None)
-        if isinstance(function, ast.Attribute) and function.attr in _IN_PLACE:
-            found.add(ast.unparse(function.value))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and function.attr in _IN_PLACE:
+                found.add(ast.unparse(function.value))
     return found
 
 

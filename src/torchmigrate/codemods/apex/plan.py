@@ -107,7 +107,11 @@ class _Planner:
                 new = code("$scaler.scale($loss)", scaler=text(scaled.function), loss=scaled.loss)
                 rewriting.replace_node(call.func.value, new)
         for master in self.uses.master:
-            rewriting.replace_node(master.node, self._parameters(master, branches))
+            plain = self._plain_parameters(master)
+            if plain is not None:
+                rewriting.replace_node(plain[0], code("$parameters", parameters=plain[1]))
+            else:
+                rewriting.replace_node(master.node, self._parameters(master, branches))
         replace_numbers(self.uses, rewriting)
         for place in self.uses.put:
             rewriting.replace_node(place.node, code(_NEW[place.kind], scaler=text(place.function)))
@@ -354,6 +358,16 @@ class _Planner:
         looped = any(isinstance(item.statement, LOOPS) for item in spot.chain())
         ends = [item.statement.end_lineno or 0 for item in self.uses.scaled if item.function is function]
         return bool(ends) and not looped and statement.lineno > max(ends)
+
+    def _plain_parameters(self, master: Place) -> tuple[ast.IfExp, ast.expr] | None:
+        """`amp.master_params(optimizer) if fp16 else model.parameters()`, and the part without apex."""
+        outer = self.functions.around.get(id(master.node))
+        if not isinstance(outer, ast.IfExp) or outer.test is master.node:
+            return None
+        other = outer.orelse if outer.body is master.node else outer.body
+        method = other.func if isinstance(other, ast.Call) and not other.args else None
+        given = isinstance(method, ast.Attribute) and method.attr == "parameters"
+        return (outer, other) if given else None
 
     def _parameters(self, master: Place, branches: Branches) -> Code:
         """The code that replaces `amp.master_params(optimizer)`."""

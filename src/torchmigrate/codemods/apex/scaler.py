@@ -107,13 +107,13 @@ class Scaler:
             ways.append(found[0][0])
 
         def level(function: Function, inner: tuple[Function, ...]) -> int:
-            if function in ways:
-                return ways.index(function)
             methods = [way.method() for way in ways]
             owners = [item.owner if item is not None else None for item in methods]
             method = function.method()
             if method is not None and method.owner in owners:
                 return owners.index(method.owner)
+            if function in ways:
+                return ways.index(function)
             callers = {call[0] for call in self.objects.calls_to(function)} - set(inner)
             if not callers and function.outer not in (None, self.functions.module):
                 callers = {function.outer}

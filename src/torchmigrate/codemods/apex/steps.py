@@ -307,14 +307,33 @@ class Steps:
                     continue
                 if statement.lineno > max(step.statement.lineno for step in mine):
                     continue
-                if len({step.numbers for step in mine}) > 1:
-                    raise Unclear.at(statement.lineno, "cannot tell whose gradients these are")
-                yield Gradients(statement, function, mine[0].numbers, mine[0].optimizer)
+                for step in {step.numbers: step for step in self._steps_of(statement, mine)}.values():
+                    yield Gradients(statement, function, step.numbers, step.optimizer)
         for item in self.uses.master:
             numbers = self.objects.optimizers(item.value)
             if not numbers or item.value is None:
                 raise Unclear.at(item.statement.lineno, "cannot tell which optimizer this is")
             yield Gradients(item.statement, item.function, numbers, item.value)
+
+    def _steps_of(self, statement: ast.stmt, steps: Sequence[Step]) -> list[Step]:
+        """The steps with the gradients that a statement uses: those before the next backward pass.
+
+        Raises:
+            Unclear: of several optimizers, none steps there.
+        """
+        if len({step.numbers for step in steps}) == 1:
+            return list(steps[:1])
+        lines = [item.statement.lineno for item in self.uses.scaled]
+        found = [
+            step
+            for step in steps
+            if statement.lineno < step.statement.lineno
+            and not any(statement.lineno < line < step.statement.lineno for line in lines)
+        ]
+        scaled_here = any(item.function is step.function for item in self.uses.scaled for step in steps)
+        if not found or not scaled_here:
+            raise Unclear.at(statement.lineno, "cannot tell whose gradients these are")
+        return found
 
     def _step_of(self, item: Gradients) -> Step | None:
         """The step that always follows the use of gradients."""

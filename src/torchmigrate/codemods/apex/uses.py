@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -64,6 +64,9 @@ _EXPORTS = frozenset(
     "promote_function register_half_function register_bfloat16_function register_float_function "
     "register_promote_function amp frontend handle".split()
 )
+
+
+NO_OPTIONS: Mapping[ast.expr, dict[str, ast.expr]] = {}
 
 
 class BothBackends(Unclear):
@@ -127,6 +130,7 @@ class Uses(Struct):
     imports: list[Use] = field(default_factory=list)
     numbers: list[Place] = field(default_factory=list)  # `to_python_float(x)`
     every: list[Use] = field(default_factory=list)
+    keywords: dict[ast.expr, dict[str, ast.expr]] = field(default_factory=dict)  # of `**options`
 
     @property
     def places(self) -> list[tuple[Function, ast.stmt]]:
@@ -163,6 +167,11 @@ def read(names: SemanticModel, objects: Objects) -> Uses:
     """
     functions = objects.functions
     found = Uses(every=concerned(names))
+    for use in found.every:
+        for item in use.call.keywords if use.call is not None else ():
+            given, complete = objects.flow.keywords(item.value) if item.arg is None else ({}, False)
+            if complete:
+                found.keywords[item.value] = {name: value for name, (_, value) in given.items()}
     for use in names.uses:
         if any(f"{name}.".startswith(tuple(f"{item}." for item in _NATIVE)) for name in use.candidates):
             line = getattr(use.node, "lineno", use.statement.lineno)
@@ -319,7 +328,7 @@ def _read_call(
     if short == "disable_casts" and isinstance(statement, ast.With):
         found.disabled.append(Place(call, statement, function))
     elif short == "initialize":
-        found.initialize.append(_initialize(call, statement, function))
+        found.initialize.append(_initialize(call, statement, function, found.keywords))
     elif short == "scale_loss":
         found.scaled.append(_scaled(call, statement, function))
     elif short == "master_params" and len(call.args) == 1 and not call.keywords:
@@ -360,18 +369,23 @@ def _stands_for(binding: Binding) -> bool:
     )
 
 
-def bound(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
-    """The arguments of a call by parameter.
+def bound(
+    call: ast.Call, parameters: Sequence[str], options: Mapping[ast.expr, dict[str, ast.expr]] = NO_OPTIONS
+) -> dict[str, ast.expr]:
+    """The arguments of a call by parameter; options: what `**options` gives, where that is known.
 
     Raises:
         Unclear: not all are plain.
     """
     found: dict[str, ast.expr] = {}
     plain = not any(isinstance(item, ast.Starred) for item in call.args) and len(call.args) <= len(parameters)
-    if not plain or any(item.arg not in parameters for item in call.keywords):
+    keywords = [
+        pair for item in call.keywords for pair in options.get(item.value, {item.arg: item.value}).items()
+    ]
+    if not plain or any(name not in parameters for name, _ in keywords):
         raise Unclear.at(call.lineno, "cannot analyze the arguments of the call")
     found.update(zip(parameters, call.args, strict=False))
-    found.update((item.arg, item.value) for item in call.keywords if item.arg is not None)
+    found.update((name, value) for name, value in keywords if name is not None)
     return found
 
 
@@ -380,8 +394,10 @@ def is_none(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
-def _initialize(call: ast.Call, statement: ast.stmt, function: Function) -> Initialize:
-    given = bound(call, _INITIALIZE)
+def _initialize(
+    call: ast.Call, statement: ast.stmt, function: Function, options: Mapping[ast.expr, dict[str, ast.expr]]
+) -> Initialize:
+    given = bound(call, _INITIALIZE, options)
     line = call.lineno
     holds = isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) and statement.value is call
     plain = isinstance(statement, ast.Expr)
