@@ -253,6 +253,10 @@ class _Planner:
         for function in self.functions.every:
             if has(function):
                 forward.others(function, self._is_after)
+            elif not self.objects.calls_to(function) and any(
+                forward.is_pass(call) for _, call in function.calls
+            ):
+                self.remarks.append(f"`{function.name}` runs the model in single precision")
         self._ranges = []
         for function, statements in forward.ranges:
             optional = function is scaler.home and id(statements[0]) in forward.optional

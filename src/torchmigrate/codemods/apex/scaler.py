@@ -90,13 +90,21 @@ class Scaler:
         if not self.receives:
             self._climb(needed)
         method = self.home.method()
-        if method is not None and method.owner is not None:
+        owner = method.owner if method is not None else None
+        others = [function.method() for function in needed if not function.within(self.home)]
+        shared = owner is not None and any(item is not None and item.owner is owner for item in others)
+        if shared and self._always_made() and not self.receives:
+            self.in_class = owner
+        try:
             for function in needed:
-                other = function.method()
-                if not function.within(self.home) and other is not None and other.owner is method.owner:
-                    self.in_class = method.owner
-        for function in needed:
-            self._give(function, 0)
+                self._give(function, 0)
+        except Unclear:
+            if not shared or self.in_class is not None:
+                raise
+            raise Unclear(
+                f"`{self.home.name}` calls `amp.initialize`, but may not run: create the scaler in "
+                "`__init__`, with the condition as `enabled=`"
+            ) from None
 
     def _climb(self, needed: Sequence[Function]) -> None:
         """Make the scaler where the function that calls `amp.initialize` is called, if it is needed there."""
@@ -252,7 +260,6 @@ class Scaler:
         block = init.block
         common = common_block(spots)
         if self.in_class is not None:
-            self._always_made()
             block = init.chain()[0].block
         elif common is not None:
             block = common[0].block
@@ -329,18 +336,12 @@ class Scaler:
         self.level = [there(test) for test in self.level]
         return [(there(test), there(left) if left else None) for test, left in found]
 
-    def _always_made(self) -> None:
-        """The method that makes the scaler must always run before the others."""
+    def _always_made(self) -> bool:
+        """Whether the method that makes the scaler always runs before the others."""
         if self.home.name in ("__init__", "setUp", "setup"):
-            return
-        calls = [item for item in self.objects.calls if item[3] is self.home]
-        if not calls or any(
-            self.functions.spots[id(statement)].outer is not None for _, statement, _, _ in calls
-        ):
-            raise Unclear(
-                f"`{self.home.name}` calls `amp.initialize`, but may not run: create the scaler in "
-                "`__init__`, with the condition as `enabled=`"
-            )
+            return True
+        calls = self.objects.calls_to(self.home)
+        return bool(calls) and all(self.functions.spots[id(item[1])].outer is None for item in calls)
 
     def _bool(self, test: ast.expr) -> ast.expr:
         """A condition as a bool, which is all that autocast takes."""
