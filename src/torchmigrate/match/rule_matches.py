@@ -32,7 +32,6 @@ from torchmigrate.semantics.guards.formulas import (
     survives,
     uses_one_of,
 )
-from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import (
     Binding,
     Const,
@@ -423,7 +422,7 @@ def _is_last_resort(binding: Binding | None) -> bool:
         id(other.statement) in body
         and other.is_import
         and other.target is not None
-        and other.target.partition(".")[0] not in LIBRARY_ROOTS
+        and other.target.partition(".")[0] != (binding.target or "").partition(".")[0]
         for other in binding.scope.bindings.get(binding.name, ())
     )
 

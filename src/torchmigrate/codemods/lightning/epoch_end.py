@@ -19,7 +19,7 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.codemods.lightning.modules import attributes, names_in, subclasses
 from torchmigrate.findings import Edit, Finding, Reason
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.rewrite.code import code
+from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import name_span, word_replaced
 from torchmigrate.rewrite.parameters import parameters_dropped
@@ -84,9 +84,11 @@ class _Kept:
                 if len(self.method.body) == 1:
                     raise Unclear("the method is empty")
                 first = self.method.body[1]
-            rewriting.add_before(first, code(f"{plain[1].arg} = {owner}.{kept}"))
+            rewriting.add_before(
+                first, code("$name = $owner.$kept", name=plain[1].arg, owner=owner, kept=kept)
+            )
             self._keep(rewriting, kept)
-            start = NewFunction(self.variables["start"], ("self",), (code(f"self.{kept} = []"),))
+            start = NewFunction(self.variables["start"], ("self",), (code("self.$kept = []", kept=kept),))
             rewriting.add_function(self.method, start)
         return rewriting.edits()
 
@@ -114,22 +116,26 @@ class _Kept:
             value = statement.value
             assert value is not None, "the others return nothing"
             held = value.id if isinstance(value, ast.Name) else output
-            line = code(f"{owner}.{kept}.append({self._appended(held, value)})")
+            item = self._appended(held, value)
+            line = code("$owner.$kept.append($item)", owner=owner, kept=kept, item=item)
             if isinstance(value, ast.Name):
                 rewriting.add_before(statement, line)
             else:
-                new = [code(f"{output} = $value", value=value), line, code(f"return {output}")]
-                rewriting.replace_statement(statement, new)
+                given = code("$output = $value", output=output, value=value)
+                rewriting.replace_statement(statement, [given, line, code("return $output", output=output)])
 
-    def _appended(self, output: str, value: ast.expr) -> str:
+    def _appended(self, output: str, value: ast.expr) -> Code:
         """What Lightning kept of an output: of the training step a dictionary, without gradients."""
         if self.variables["step"] != "training_step":
-            return output
+            return code("$output", output=output)
         made = self.file.flow.only_origin(value) if isinstance(value, ast.Name) else value
+        items = code("$output.items()", output=output)
         if not isinstance(made, ast.Dict):
-            output = f'({output} if isinstance({output}, dict) else {{"loss": {output}}})'
-        return (
-            f'{{key: item.detach() if hasattr(item, "detach") else item for key, item in {output}.items()}}'
+            items = code(
+                '($output if isinstance($output, dict) else {"loss": $output}).items()', output=output
+            )
+        return code(
+            '{key: item.detach() if hasattr(item, "detach") else item for key, item in $items}', items=items
         )
 
 

@@ -12,7 +12,7 @@ from torchmigrate.match.matching import given_by, signature_of
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.nodes import has_comment, renamed, replaced
+from torchmigrate.rewrite.nodes import has_comment, replaced, replaced_around
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -21,9 +21,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         tensor = given_by(signature_of(rule, hit.symbol), hit.use).expression("input")
         fix = None
         if tensor is not None and file.fixes.may_fix(hit) and not has_comment(file.source, tensor):
-            node, new = hit.use.node, code("$tensor.byte()", tensor=tensor)
-            edit = replaced(file.source, tensor, new)
+            node = hit.use.node
+            edits = [replaced(file.source, tensor, code("$tensor.byte()", tensor=tensor))]
             if hit.use.method and isinstance(node, ast.Attribute):  # the tensor may stand in parentheses
-                edit = renamed(file.source, node, node.attr, f"byte().{node.attr}") or edit
-            fix = fix_by(rule, file, "Convert to uint8", edit)
+                new = code("$tensor.byte().$name", tensor=tensor, name=node.attr)
+                edits = [*replaced_around(file.source, node, new, tensor)]
+            fix = fix_by(rule, file, "Convert to uint8", *edits)
         yield file.fixes.finding(hit, fix)
