@@ -83,9 +83,8 @@ def moved_member(rule, module, new):
     """A function or class of the old module that the newest release has in the new place."""
     surface = surface_of(new)
     if surface is None or surface.partial:
-        return min(
-            name for name in rule.members if f"{module}.{name}" not in rule.symbols
-        )  # these went elsewhere
+        members = rule.members or ["Member"]  # any
+        return min(name for name in members if f"{module}.{name}" not in rule.symbols)  # these went elsewhere
     newest = surface.versions[-1]
     found = rule.members or {
         name for version in surface.versions for name in surface.members(module, version)

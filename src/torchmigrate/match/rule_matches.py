@@ -32,6 +32,7 @@ from torchmigrate.semantics.guards.formulas import (
     survives,
     uses_one_of,
 )
+from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import (
     Binding,
     Const,
@@ -49,6 +50,7 @@ from torchmigrate.semantics.values.objects import TENSOR, inherited
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import VersionRange, severity
+from torchmigrate.versions.releases import NEIGHBORS
 
 
 class RuleMatch(Struct, eq=False):
@@ -422,7 +424,7 @@ def _is_last_resort(binding: Binding | None) -> bool:
         id(other.statement) in body
         and other.is_import
         and other.target is not None
-        and other.target.partition(".")[0] != (binding.target or "").partition(".")[0]
+        and other.target.partition(".")[0] not in _CHANGING
         for other in binding.scope.bindings.get(binding.name, ())
     )
 
@@ -469,6 +471,7 @@ def _nodes(template: str) -> tuple[ast.AST, ...]:
 
 
 _VARIABLE = pattern(r"\$(\w+)")
+_CHANGING = LIBRARY_ROOTS.difference(NEIGHBORS)  # whose names may be gone as well
 
 
 def new_names(rule: Rule, symbol: str) -> tuple[str, ...]:
