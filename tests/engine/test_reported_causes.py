@@ -347,7 +347,7 @@ def inside(theta):
     ),
     Row(
         "linear-with-bias",
-        [("TM066", 2)],
+        [("TM085", 2)],
         code="""\
 import torch.nn as nn
 from torch.nn.modules.linear import _LinearWithBias
@@ -356,15 +356,6 @@ class Attention(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.out_proj = _LinearWithBias(width, width)
-""",
-        fixed="""\
-import torch.nn as nn
-from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
-
-class Attention(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.out_proj = NonDynamicallyQuantizableLinear(width, width)
 """,
         quiet="""\
 import torch.nn as nn
