@@ -249,3 +249,30 @@ def test_a_parameter_that_is_used_stays() -> None:
     found, after = checked_and_fixed(text, ["TM886"])
     assert [str(item.blocked_by[0].text) for item in found] == ["`optimizer_idx` is used"]
     assert after == text
+
+
+def test_either_package() -> None:
+    """`lightning.pytorch` and `pytorch_lightning` are one library: an import of either is no test of a release."""
+    text = (
+        "try:\n    import lightning.pytorch as pl\nexcept ImportError:\n    import pytorch_lightning as pl\n\n\n"
+        "class Net(pl.LightningModule):\n    def training_epoch_end(self, outputs):\n        pass\n\n\n"
+        "trainer = pl.Trainer(gpus=1)\n"
+    )
+    found, _ = checked_and_fixed(text, ["TM880", "TM885"])
+    assert [item.code for item in found] == ["TM885", "TM880"]
+
+
+@pytest.mark.parametrize(
+    "guarded",
+    [
+        "if Version(pl.__version__) < Version('2.0'):\n    trainer = pl.Trainer(gpus=1)\n",
+        "if Version(importlib.metadata.version('pytorch-lightning')) < Version('2'):\n    pl.Trainer(gpus=1)\n",
+        "try:\n    trainer = pl.Trainer(devices=1)\nexcept TypeError:\n    trainer = pl.Trainer(gpus=1)\n",
+    ],
+)
+def test_code_for_older_releases_is_left_alone(guarded: str) -> None:
+    imports = (
+        "import importlib.metadata\nimport pytorch_lightning as pl\nfrom packaging.version import Version\n"
+    )
+    found, _ = checked_and_fixed(imports + guarded, ["TM880"])
+    assert not found

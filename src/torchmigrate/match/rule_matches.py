@@ -234,6 +234,8 @@ class RuleMatcher:
         optional = False
         if gone:
             origins = [use.binding] if use.role is Role.IMPORT else origins_of(use, name)
+            if len(use.candidates) > 1 and rule.symbols.keys() >= set(use.candidates):
+                origins = []  # whichever import works: the rule is about all that it may give
             if origins and all(origin is not None and _is_replaced(origin) for origin in origins):
                 return None  # removed, so that its import fails and the binding of the handler is used
             if symbol in rule.modules and origins and all(map(_is_last_resort, origins)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.codemods.base.subclasses import Subclass, subclass_of
+from torchmigrate.codemods.base.subclasses import Subclass
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
@@ -23,12 +23,12 @@ def _subclasses(file: FileContext, base: str) -> list[Subclass]:
     for use in file.names.uses:
         if use.role is not Role.BASE or file.runs_elsewhere(use.node):
             continue
-        item = subclass_of(use)
-        names = [candidate.rpartition(".") for candidate in use.candidates]
-        if item is not None and any(
-            last == base and owner.partition(".")[0] in _ROOTS for owner, _, last in names
-        ):
-            found[item.node.name] = item
+        owner, names = use.statement, [candidate.split(".") for candidate in use.candidates]
+        # `pl` may be either package.
+        if not isinstance(owner, ast.ClassDef) or not any(part is use.node for part in owner.bases):
+            continue
+        if all(parts[0] in _ROOTS and parts[-1] == base for parts in names):
+            found[owner.name] = Subclass(owner, use, len(owner.bases) == 1)
     classes = file.names.nodes(ast.ClassDef)
     for node in classes:  # a class comes after those that it derives from
         bases = [part.id for part in node.bases if isinstance(part, ast.Name)]

@@ -84,8 +84,12 @@ _PART = rf"_*(?:get_)?{_LIBRARY}_(?:ver_|version_)?(?P<part>major|minor)(?:_ver|
 _AVAILABLE = r"_*(?:is_|has_)?_*(?:module|package)_(?:is_)?(?:available|installed|exists)_*"
 
 _DISTRIBUTIONS = {
-    name: name for name in ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch")
-} | {"pytorch": "torch"}
+    name: name
+    for name in (
+        *("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "functorch"),
+        *("torchao", "torchcodec", "torchmetrics", "transformers", "lightning", "pytorch_lightning"),
+    )
+} | {"pytorch": "torch", "pytorch-lightning": "pytorch_lightning"}
 
 
 _compiled = cache(re.compile)
