@@ -714,6 +714,10 @@ REFUSED = {
         ],
         "do different things",
     ),
+    "a function of another module in half precision": (
+        [(LOOP, f'    amp.register_half_function(args, "einsum")\n{LOOP}')],
+        "`apex.amp.register_half_function` has no equivalent",
+    ),
     "outputs": ([('opt_level="O1"', "cast_model_outputs=torch.float16")], "`cast_model_outputs` has no"),
     "not initialised here": (
         [('    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n', "")],
@@ -1394,6 +1398,20 @@ def test_what_stays_and_does_nothing_is_named() -> None:
 
 
 FORMS: dict[str, tuple[list[tuple[str, str]], str]] = {
+    "a function that autocast runs in half precision": (
+        [(LOOP, f'    amp.register_half_function(torch, "einsum")\n{LOOP}')],
+        '    scaler = torch.amp.GradScaler("cuda")\n    for x',
+    ),
+    "a function inside, above the call": (
+        [
+            (
+                "    model, optimizer = amp",
+                "    def evaluate():\n        return model(args.x)\n\n    model, optimizer = amp",
+            ),
+            (STEP, f"{STEP}        evaluate()\n"),
+        ],
+        '        with torch.autocast("cuda"):\n            return model(args.x)\n',
+    ),
     "losses in a list": (
         [
             (

@@ -27,7 +27,7 @@ AMP = "apex.amp"
 LOSS_SCALER = "loss scaler"
 Kind = str | int  # an int: which of the optimizers that are initialized here
 
-_WRAPS = pattern(r"parallel|ddp|compile|convert_|sync", re.IGNORECASE)
+_WRAPS = pattern(r"parallel|ddp|compile|convert_|sync|auto_model|wrap", re.IGNORECASE)
 _NO_OBJECTS = (ast.Constant, ast.List, ast.Tuple, ast.Dict)
 _SAME = frozenset("cuda to cpu train eval requires_grad_ float half".split())
 SCALERS = pattern(r"apex\.amp\.(?:_amp_state\.)?_amp_state\.loss_scalers")

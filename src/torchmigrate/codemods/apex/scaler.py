@@ -176,7 +176,8 @@ class Scaler:
             while here.outer is not None and here.outer is not self.home:
                 here = here.outer
             if here.outer is self.home and isinstance(here.node, ast.stmt) and self.home.outer is not None:
-                self.places.append(here.node)
+                calls = [item[1] for item in self.objects.calls_to(here) if item[0] is self.home]
+                self.places += calls or [here.node]
 
     def reaches(self, statement: ast.stmt) -> bool:
         """Whether a statement of the home stands in the block that the other uses of the scaler share."""

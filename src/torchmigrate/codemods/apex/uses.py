@@ -38,6 +38,7 @@ _INITIALIZE = (
 )
 _SCALE_LOSS = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
 _SAVES = pattern(r"checkpoint|resum|restor|restart|(?:^|_)states?(?:_|$)", re.IGNORECASE)
+_HALF = frozenset("einsum matmul mm mv bmm addmm addbmm baddbmm conv1d conv2d conv3d linear".split())
 _WEIGHTS = "the weights stay in single precision: remove the call"
 _MASTERS = "there are no master parameters: remove the call, and step through the scaler"
 _SCALERS = 'the loss is scaled by `torch.amp.GradScaler("cuda")`'
@@ -304,6 +305,12 @@ def _read_one(use: Use, objects: Objects, found: Uses) -> None:
         _read_scales(use, objects, found)
         return
     call = use.call if use.role is Role.CALL else None
+    if short == "register_half_function" and call is not None and isinstance(use.statement, ast.Expr):
+        module, *names = call.args
+        known = objects.flow.imported(module) in ("torch", "torch.nn.functional") and not call.keywords
+        if known and len(names) == 1 and getattr(names[0], "value", "") in _HALF:
+            found.gone.append(use.statement)  # as autocast does
+            return
     _read_call(short, name, call, use.statement, functions.owners[id(use.statement)], found)
 
 
