@@ -103,7 +103,8 @@ def _handled(old: str, new: str, moved: bool) -> Iterator[Shape]:
     new_module, _, new_last = new.rpartition(".")
     if not new_module:
         return
-    parent, _, name = new_module.rpartition(".") if moved else (new_module, "", new_last)
+    whole = moved and "." in new_module
+    parent, _, name = new_module.rpartition(".") if whole else (new_module, "", new_last)
     has = f"hasattr({parent}, '{name}')"
     roots = f"import {old.partition('.')[0]}\nimport {new.partition('.')[0]}\n"
     yield Shape(
