@@ -142,6 +142,7 @@ _RESULTS: dict[str, Candidate] = {
     ),
     "torch.utils._pytree.tree_flatten": Items(((OPAQUE,), (Instance("torch.utils._pytree.TreeSpec"),))),
     "torch.distributed.fsdp.fully_shard": Instance("torch.distributed.fsdp.FSDPModule"),
+    "torch.library.get_ctx": Instance("torch._library.fake_impl.FakeImplCtx"),
     "torch.cuda.GreenContext.create": Instance("torch.cuda.GreenContext"),
     "torch.cuda.green_contexts.GreenContext.create": Instance("torch.cuda.GreenContext"),
     **{cls: Instance(cls) for cls in _PROFILERS},
