@@ -227,6 +227,10 @@ HOOKS = [
         "lr_scheduler_step(self, scheduler, optimizer_idx, metric)",
         "lr_scheduler_step(self, scheduler, metric)",
     ),
+    (
+        "training_step(self, batch, batch_idx, optimizer_idx=0)",
+        "training_step(self, batch, batch_idx)",
+    ),
     # These work as they are.
     ("on_train_batch_end(self, outputs, batch, batch_idx, dataloader_idx=0)", None),
     ("optimizer_step(self, epoch, batch_idx, optimizer, closure, on_tpu=False)", None),

@@ -44,7 +44,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
 def _gone(method: Method, words: str) -> list[ast.arg]:
     """The parameters of a method that are among some words, unless it works without what they get.
 
-    It does if all of them have defaults, and no other parameter comes after them.
+    It does if all of them have defaults, and no other parameter comes after them; but Lightning refuses a
+    training step with one.
     """
     plain, names = method.args.args, words.split(", ")
     if method.decorator_list or method.args.vararg is not None:
@@ -53,7 +54,7 @@ def _gone(method: Method, words: str) -> list[ast.arg]:
     needed = plain[: len(plain) - len(method.args.defaults)]
     last = max((number for number, item in enumerate(plain) if item.arg not in names), default=0)
     shifts = any(item.arg in names for item in (*needed, *plain[:last]))
-    return found if shifts else []
+    return found if shifts or method.name == "training_step" else []
 
 
 def _listed(parameters: Sequence[ast.arg]) -> str:
