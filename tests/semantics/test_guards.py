@@ -284,7 +284,7 @@ def test_connectives() -> None:
         "torch.__version__ < 'parrots'",
         "getattr(f(torch), 'fft', None)",
         "compare_version('numpy', operator.ge, '1.20')",
-        "RequirementCache('lightning>=2.0')",
+        "RequirementCache('pandas>=2.0')",
         "a if b else c",
     ],
 )

@@ -34,6 +34,7 @@ _EVALUATES = pattern(r"(?:^|_)(?:eval[a-z]*|valid[a-z]*|infer[a-z]*|predict[a-z]
 _PREPARES = pattern(r"_*(?:build|create|get|init|load|log|make|prepare|print|save|set|setup)(?:_|$)")
 _LOSS = pattern(r"loss|criteri|entropy|objective", re.IGNORECASE)
 _NO_LOSS = pattern(r"reduce|update|append|log|add_scalar|print|write", re.IGNORECASE)
+_MOST_CALLS = 3  # that a loss is followed through, outwards
 _IN_PLACE = frozenset({"append", "extend", "add_", "mul_", "div_"})
 
 
@@ -162,7 +163,8 @@ class Forward:
                 found = True
             here = here.outer
         if not found:
-            calls = self.objects.calls_to(function) if function not in inner else []
+            follow = function not in inner and len(inner) < _MOST_CALLS
+            calls = self.objects.calls_to(function) if follow else []
             given = [
                 (caller, statement, argument)
                 for caller, statement, call in calls

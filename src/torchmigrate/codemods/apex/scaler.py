@@ -17,6 +17,7 @@ from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.semantics.flow.answers import Answers
 from torchmigrate.semantics.flow.functions import Function, arguments, key_of
 from torchmigrate.semantics.flow.mentions import Spot, common_block
 from torchmigrate.source.trees import walk
@@ -77,6 +78,8 @@ class Scaler:
         self.places: list[ast.stmt] = [first.statement]  # in the home, that need the scaler
         self.level = self._level()
         self._climbed: list[tuple[Function, ast.stmt, ast.Call]] = []
+        self._ways = [self.home]  # from there outwards
+        self._distances: Answers[Function, int] = Answers(self._distance, 0)
 
     # ---- functions with a scaler ----------------------------------------------------------------------
 
@@ -113,25 +116,26 @@ class Scaler:
         while len(found := self.objects.calls_to(ways[-1])) == 1 and found[0][0] not in ways:
             calls += found
             ways.append(found[0][0])
-
-        def level(function: Function, inner: tuple[Function, ...]) -> int:
-            methods = [way.method() for way in ways]
-            owners = [item.owner if item is not None else None for item in methods]
-            method = function.method()
-            if method is not None and method.owner in owners:
-                return owners.index(method.owner)
-            if function in ways:
-                return ways.index(function)
-            callers = {call[0] for call in self.objects.calls_to(function)} - set(inner)
-            if not callers and function.outer not in (None, self.functions.module):
-                callers = {function.outer}
-            return max((level(caller, (*inner, function)) for caller in callers), default=0)
-
-        for _ in range(max((level(function, ()) for function in needed), default=0)):
-            caller, statement, call = calls[len(self._climbed)]
+        self._ways = ways
+        self._distances.clear()
+        for caller, statement, call in calls[: max(map(self._distances, needed), default=0)]:
             self._climbed.append((self.home, self.made_before, call))
             self.home, self.made_before = caller, statement
             self.places = [statement]
+
+    def _distance(self, function: Function) -> int:
+        """How many calls away from the home the function is from which a function can be given the scaler."""
+        methods = [way.method() for way in self._ways]
+        owners = [item.owner if item is not None else None for item in methods]
+        method = function.method()
+        if method is not None and method.owner in owners:
+            return owners.index(method.owner)
+        if function in self._ways:
+            return self._ways.index(function)
+        callers = {call[0] for call in self.objects.calls_to(function)}
+        if not callers and function.outer not in (None, self.functions.module):
+            callers = {function.outer}
+        return max(map(self._distances, callers), default=0)
 
     def text(self, function: Function) -> str | None:
         """How the scaler is written in a function; None: it is not known there."""
