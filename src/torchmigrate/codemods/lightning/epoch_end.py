@@ -129,13 +129,15 @@ class _Kept:
         if self.variables["step"] != "training_step":
             return code("$output", output=output)
         made = self.file.flow.only_origin(value) if isinstance(value, ast.Name) else value
-        items = code("$output.items()", output=output)
-        if not isinstance(made, ast.Dict):
-            items = code(
-                '($output if isinstance($output, dict) else {"loss": $output}).items()', output=output
+        if isinstance(made, ast.Dict):
+            return code(
+                '{key: item.detach() if hasattr(item, "detach") else item for key, item in $output.items()}',
+                output=output,
             )
         return code(
-            '{key: item.detach() if hasattr(item, "detach") else item for key, item in $items}', items=items
+            '{key: item.detach() if hasattr(item, "detach") else item for key, item in '
+            '($output if isinstance($output, dict) else {"loss": $output}).items()}',
+            output=output,
         )
 
 
