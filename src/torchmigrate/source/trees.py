@@ -10,7 +10,7 @@ import ast
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeVar
 
@@ -166,6 +166,22 @@ def chain_of(node: ast.If) -> list[ast.If]:
     while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
         chain.append(chain[-1].orelse[0])
     return chain
+
+
+def walk_own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes below some, in no order, without what is in functions and classes that are defined there."""
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += children(node)
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    """Whether a statement is a string."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def has_effects(node: ast.AST, harmless: Container[str] = ()) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ from torchmigrate.rewrite.nodes import add_decorator, name_span
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.semantics.model import SemanticModel
-from torchmigrate.source.trees import children, last_name, walk
+from torchmigrate.source.trees import last_name, walk, walk_own
 from torchmigrate.versions.range import applicability, required
 
 _STEP = pattern(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
@@ -93,7 +93,7 @@ def _is_step(node: ast.FunctionDef) -> bool:
         return False
     called = False
     scored = False
-    for inner in _run(node.body):
+    for inner in walk_own(node.body):
         if isinstance(inner, LOOPS) and any(_calls_model(call) for call in walk(inner)):
             return False
         if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)):
@@ -111,20 +111,10 @@ def _calls_model(node: ast.AST) -> bool:
     )
 
 
-def _run(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of a function, without functions and classes that it defines."""
-    todo = list(body)
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo += children(node)
-
-
 def _obstacle(node: ast.FunctionDef, file: FileContext) -> str | None:
     """Why the decorator cannot simply be put there."""
     backward = 0
-    for inner in _run(node.body):
+    for inner in walk_own(node.body):
         if isinstance(inner, ast.keyword) and inner.arg in ("create_graph", "retain_graph"):
             return _TWICE
         if not isinstance(inner, ast.Call):

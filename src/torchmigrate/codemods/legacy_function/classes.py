@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.semantics.flow.tree_index import TreeIndex
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import is_docstring, walk
 
 Method = ast.FunctionDef
 # What a context has as well, under the same name.
@@ -142,14 +142,6 @@ def read_class(node: ast.ClassDef, local: TreeIndex) -> LegacyClass:
         _read_init(found, init, local)
     _check_state(found, local)
     return found
-
-
-def is_docstring(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
 
 
 def _read_forward(found: LegacyClass) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.legacy_function.classes import LegacyClass, Method, is_docstring, self_name
+from torchmigrate.codemods.legacy_function.classes import LegacyClass, Method, self_name
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.lines import is_alone, logical_line
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.tree_index import TreeIndex
-from torchmigrate.source.trees import children, walk
+from torchmigrate.source.trees import children, is_docstring, walk
 
 
 class ClassRewriting:

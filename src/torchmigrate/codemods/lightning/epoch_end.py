@@ -24,7 +24,7 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import name_span, word_replaced
 from torchmigrate.rewrite.parameters import parameters_dropped
 from torchmigrate.rewrite.statements import Crowded, NewFunction, Rewriting
-from torchmigrate.source.trees import children
+from torchmigrate.source.trees import is_docstring, walk_own
 
 _SEVERAL = ("dataloader_idx", "optimizer_idx", "dataloader_i")  # with one, outputs are lists of lists
 
@@ -80,7 +80,7 @@ class _Kept:
         if names_in(self.method, plain[1].arg):
             owner, kept = plain[0].arg, f"{step_name}_outputs"
             first = self.method.body[0]
-            if _is_docstring(first):
+            if is_docstring(first):
                 if len(self.method.body) == 1:
                     raise Unclear("the method is empty")
                 first = self.method.body[1]
@@ -105,7 +105,7 @@ class _Kept:
         owner = self_of(step)
         if owner is None or step.decorator_list or any(arg.arg in _SEVERAL for arg in step.args.args):
             raise Unclear("the outputs are a list for each loader or optimizer")
-        nodes = _own_nodes(step)
+        nodes = [*walk_own(step.body)]
         if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
             raise Unclear(f"`{step_name}` is a generator")
         returned = [node for node in nodes if isinstance(node, ast.Return) and node.value is not None]
@@ -139,23 +139,3 @@ class _Kept:
             '($output if isinstance($output, dict) else {"loss": $output}).items()}',
             output=output,
         )
-
-
-def _own_nodes(function: Method) -> list[ast.AST]:
-    """The nodes of a function, without those of functions inside of it."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            waiting += children(node)
-    return found
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )

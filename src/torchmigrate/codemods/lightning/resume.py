@@ -55,19 +55,12 @@ def _edits(made: ast.Call, file: FileContext) -> list[Edit]:
     call = next((item for item in file.names.nodes(ast.Call) if item.func is fits[0]), None)
     if call is None or any(item.arg in (_NEW, None) for item in call.keywords) or len(call.args) > 4:
         raise Unclear("`fit` is called with other arguments", fits[0])
-    scope = {id(node) for node in ast.walk(_function(file, made))}
-    if not isinstance(old.value, ast.Constant) and id(call) not in scope:
+    index = file.flow.index
+    around = index.function_of(made)
+    elsewhere = around is not None and all(outer is not around for outer in index.around(call))
+    if not isinstance(old.value, ast.Constant) and elsewhere:
         raise Unclear("`fit` is called in another function", fits[0])
     editor = CallEditor(file.source, call)
     editor.add(code("$path", path=old.value), _NEW)
     rewriting.record(editor.edits())
     return rewriting.edits()
-
-
-def _function(file: FileContext, node: ast.AST) -> ast.AST:
-    """The innermost function with a node; the module if there is none."""
-    found: ast.AST = file.tree
-    for function in (*file.names.nodes(ast.FunctionDef), *file.names.nodes(ast.AsyncFunctionDef)):
-        if any(part is node for part in ast.walk(function)):
-            found = function
-    return found

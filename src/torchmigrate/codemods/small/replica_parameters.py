@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.operations import is_self
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -48,7 +49,7 @@ def _held(owner: ast.ClassDef, file: FileContext) -> Iterator[ast.ClassDef]:
 
 
 def _is_own_method(node: ast.Call, methods: dict[str, ast.FunctionDef | ast.AsyncFunctionDef]) -> bool:
-    return isinstance(node.func, ast.Attribute) and _is_self(node.func.value) and node.func.attr in methods
+    return isinstance(node.func, ast.Attribute) and is_self(node.func.value) and node.func.attr in methods
 
 
 def _takes_first(node: ast.Call) -> bool:
@@ -62,9 +63,5 @@ def _takes_first(node: ast.Call) -> bool:
         isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
         and inner.func.attr == "parameters"
-        and _is_self(inner.func.value)
+        and is_self(inner.func.value)
     )
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
