@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -52,14 +51,14 @@ class Walked(Struct):
 
 
 class Peeking:
-    """Evaluates names, attributes and constants, and records no use of them."""
+    """Evaluates names, attributes and constants, and records no use of them.
+
+    Attributes:
+        classes: those of the file.
+    """
 
     __slots__ = ()
-
-    @property
-    def classes(self) -> Mapping[ast.AST, ClassInfo]:
-        """The classes of the file."""
-        raise NotImplementedError
+    classes: dict[ast.AST, ClassInfo]
 
     def name(self, node: ast.Name) -> Value:
         """What a name holds at its place."""
@@ -122,15 +121,12 @@ class Peeking:
 class Recorded(Peeking):
     """Evaluates expressions of a file that was walked, with what the walk found there."""
 
-    __slots__ = ("names", "walked")
+    __slots__ = ("classes", "names", "walked")
 
     def __init__(self, names: SemanticModel, walked: Walked) -> None:
+        self.classes = walked.classes
         self.names = names
         self.walked = walked
-
-    @property
-    def classes(self) -> Mapping[ast.AST, ClassInfo]:
-        return self.walked.classes
 
     def name(self, node: ast.Name) -> Value:
         value = self.walked.bases.get(id(node)) or self.names.values.get(id(node))

@@ -12,102 +12,34 @@ from torchmigrate.semantics.guards.tests import catches_missing, parse_test
 from torchmigrate.semantics.model import OTHER, Const, Flag, QualifiedName, Value
 from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.slots import UNKNOWN, Changes, Slot, join_slots, weaken
-from torchmigrate.semantics.walk.assignments import Assignments
-from torchmigrate.semantics.walk.bindings import Bindings
 from torchmigrate.semantics.walk.bound import bound_names, only_augmented, pattern_names
 from torchmigrate.semantics.walk.definitions import Definitions
-from torchmigrate.semantics.walk.expressions import Expressions, has_objects
-from torchmigrate.semantics.walk.imports import Imports
-from torchmigrate.semantics.walk.lookups import Lookups
-from torchmigrate.semantics.walk.state import State
-from torchmigrate.semantics.walk.statements import Statements
-from torchmigrate.semantics.walk.tests import Tests
+from torchmigrate.semantics.walk.expressions import has_objects
 from torchmigrate.source.trees import chain_of, walk
 
 _SUPPRESS = QualifiedName("contextlib.suppress")
 
 
-class Blocks:
+class Blocks(Definitions):
     """Walks statements."""
 
-    __slots__ = (
-        "_simple",
-        "assignments",
-        "bindings",
-        "definitions",
-        "expressions",
-        "imports",
-        "lookups",
-        "state",
-        "statements",
-        "tests",
-    )
-
-    def __init__(
-        self,
-        state: State,
-        lookups: Lookups,
-        bindings: Bindings,
-        tests: Tests,
-        expressions: Expressions,
-        assignments: Assignments,
-        imports: Imports,
-        definitions: Definitions,
-        statements: Statements,
-    ) -> None:
-        self.state = state
-        self.lookups = lookups
-        self.bindings = bindings
-        self.tests = tests
-        self.expressions = expressions
-        self.assignments = assignments
-        self.imports = imports
-        self.definitions = definitions
-        self.statements = statements
-        self._simple: dict[type, Callable[..., bool | None]] = {
-            ast.Expr: statements.visit_expr,
-            ast.Assign: statements.visit_assign,
-            ast.AugAssign: statements.visit_aug_assign,
-            ast.AnnAssign: statements.visit_ann_assign,
-            ast.Delete: statements.visit_delete,
-            ast.Assert: statements.visit_assert,
-            ast.Return: statements.visit_return,
-            ast.Raise: statements.leave,
-            ast.Break: statements.leave,
-            ast.Continue: statements.leave,
-            ast.Global: statements.visit_global,
-            ast.Nonlocal: statements.visit_nonlocal,
-            ast.Import: imports.visit_import,
-            ast.ImportFrom: imports.visit_import_from,
-            ast.FunctionDef: definitions.visit_function,
-            ast.AsyncFunctionDef: definitions.visit_function,
-            ast.ClassDef: definitions.visit_class,
-        }
-        if hasattr(ast, "TypeAlias"):  # Python 3.12
-            self._simple[ast.TypeAlias] = definitions.visit_type_alias
+    __slots__ = ()
 
     def visit_block(self, block: list[ast.stmt]) -> bool:
         """Walk statements in order; True when the end of the block is never reached."""
-        state = self.state
-        outer_block = state.block
+        outer_block = self.block
         ended = False
         for statement in block:
-            state.statement, state.block = statement, block
+            self.statement, self.block = statement, block
             kind = statement.__class__
-            left: bool | None = False
-            if (simple := self._simple.get(kind)) is not None:
-                left = simple(statement)
-            elif (compound := _COMPOUND.get(kind)) is not None:
-                left = compound(self, statement)
-            else:
-                self.statements.visit_children(statement)
-            if left:
+            visit = _VISIT.get(kind, Blocks.visit_children)
+            if visit(self, statement):
                 ended = True
                 if kind is ast.Expr:
-                    state.walked.left.add(id(statement))
+                    self.walked.left.add(id(statement))
         if ended:
-            state.walked.left.add(id(block))
-        state.block = outer_block
+            self.walked.left.add(id(block))
+        self.block = outer_block
         return ended
 
     def _branch(
@@ -121,50 +53,48 @@ class Blocks:
         test: what decides whether the block runs, if nothing else does, and what has to come out of it.
         start: changes before it, which are part of what is given back.
         """
-        state = self.state
-        env, statement = state.frame.env, state.statement
-        outer_test, state.branch_test = state.branch_test, test
+        env, statement = self.frame.env, self.statement
+        outer_test, self.branch_test = self.branch_test, test
         outer = env.open()
         if start:
             env.apply(start)
-        state.conditional += 1
+        self.conditional += 1
         ended = self.visit_block(block)
-        state.conditional -= 1
+        self.conditional -= 1
         changes = env.close(outer)
-        state.statement = statement
-        state.branch_test = outer_test
+        self.statement = statement
+        self.branch_test = outer_test
         return changes, ended
 
     def _if(self, node: ast.If) -> bool:
         # `elif` chains are walked in a loop: some are thousands long.
-        state = self.state
         chain = chain_of(node)
-        env = state.frame.env
-        self.expressions.eval(node.test)
+        env = self.frame.env
+        self.eval(node.test)
         before = env.open()  # what the tests say, as far as they came out negative
         ends: list[Changes] = []
         taken: list[int] = []  # after which branch each of them is reached
         all_ended = True
         for number, branch in enumerate(chain):
             if branch is not node:
-                state.statement = branch
-                self.expressions.eval(branch.test)
-            state.asked.append(branch.test)
+                self.statement = branch
+                self.eval(branch.test)
+            self.asked.append(branch.test)
             checking = self._is_type_checking(branch.test)
-            state.type_checking += checking
-            positive, negative = self.tests.narrowed(branch.test)
+            self.type_checking += checking
+            positive, negative = self.narrowed(branch.test)
             alone = (branch.test, True) if len(chain) == 1 else None
             after, ended = self._branch(branch.body, alone, positive)
-            state.type_checking -= checking
+            self.type_checking -= checking
             if not ended:
                 ends.append({**env.changed(), **after})
                 taken.append(number)
                 all_ended = False
-            self.tests.narrow(negative)
+            self.narrow(negative)
         last = chain[-1]
         alone = (last.test, False) if len(chain) == 1 else None
         after, ended = self._branch(last.orelse, alone) if last.orelse else ({}, False)
-        state.statement = node
+        self.statement = node
         if not ended:
             ends.append({**env.changed(), **after})
             taken.append(len(chain))
@@ -177,10 +107,10 @@ class Blocks:
 
     def _flags(self, ends: list[Changes], chain: list[ast.If], numbers: list[int]) -> dict[str, Value]:
         """What flags say that an `if` sets, by the branches after which each end is reached."""
-        env = self.state.frame.env
+        env = self.frame.env
         found: dict[str, Value] = {}
         asked: set[str] = set()
-        tests = [parse_test(branch.test, self.lookups.peek) for branch in chain]
+        tests = [parse_test(branch.test, self.peek) for branch in chain]
         under = list(taken(tests))
         reached = [under[number] for number in numbers]
         # Under other tests, a constant says nothing.
@@ -199,7 +129,7 @@ class Blocks:
 
     def _set_flags(self, flags: Mapping[str, Value]) -> None:
         """Let names hold what they say after an `if`."""
-        frame = self.state.frame
+        frame = self.frame
         prefix = f"{frame.self_name}."
         for name, flag in flags.items():
             held = frame.env.get(name)
@@ -219,7 +149,7 @@ class Blocks:
         return name == "TYPE_CHECKING"
 
     def _loop_start(self, body: list[ast.stmt]) -> None:
-        env = self.state.frame.env
+        env = self.frame.env
         for name in bound_names(body):
             slot = env.get(name)
             if slot is not None:
@@ -229,40 +159,37 @@ class Blocks:
                     env[name] = weaken(slot)
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
-        state = self.state
-        value = self.expressions.eval(node.iter)
-        env = state.frame.env
+        value = self.eval(node.iter)
+        env = self.frame.env
         before = env.open()
         self._loop_start(node.body)
-        state.conditional += 1
-        self.assignments.assign(node.target, types.elements(value), OTHER)
-        state.conditional -= 1
+        self.conditional += 1
+        self.assign(node.target, types.elements(value), OTHER)
+        self.conditional -= 1
         env.apply(self._branch(node.body)[0])
         env.meet([{}, env.close(before)])
         if node.orelse:
             env.apply(self._branch(node.orelse)[0])
 
     def _while(self, node: ast.While) -> None:
-        state = self.state
-        env = state.frame.env
+        env = self.frame.env
         before = env.open()
         self._loop_start(node.body)
-        self.expressions.eval(node.test)
-        state.asked.append(node.test)
+        self.eval(node.test)
+        self.asked.append(node.test)
         env.apply(self._branch(node.body)[0])
         env.meet([{}, env.close(before)])
         if node.orelse:
             env.apply(self._branch(node.orelse)[0])
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
-        state = self.state
         suppressed: list[ast.expr] = []
         for item in node.items:
-            value = self.expressions.eval(item.context_expr)
+            value = self.eval(item.context_expr)
             if item.optional_vars is not None:
-                self.assignments.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, OTHER)
+                self.assign(item.optional_vars, value if has_objects(value) else UNKNOWN, OTHER)
             call = item.context_expr
-            if isinstance(call, ast.Call) and call.args and self.lookups.peek(call.func) == (_SUPPRESS,):
+            if isinstance(call, ast.Call) and call.args and self.peek(call.func) == (_SUPPRESS,):
                 suppressed += call.args
         if not suppressed:
             return self.visit_block(node.body)
@@ -275,24 +202,23 @@ class Blocks:
         if not catches_missing(guard.node):
             self.visit_block(node.body)
             return False
-        state.walked.attempts[id(node.body)] = guard
+        self.walked.attempts[id(node.body)] = guard
         after, ended = self._branch(node.body)
-        state.frame.env.meet([{}, after])
+        self.frame.env.meet([{}, after])
         if ended:
-            guard.rest = state.block[-1]
+            guard.rest = self.block[-1]
         return False
 
     def _try(self, node: ast.Try) -> bool:
-        state = self.state
         written = self._with_known_errors(node)
         guard = TryGuard(written) if catches_missing(written) else None
-        env = state.frame.env
+        env = self.frame.env
         if guard is not None:
-            state.walked.attempts[id(node.body)] = guard
-            state.tries.append((guard, "body"))
+            self.walked.attempts[id(node.body)] = guard
+            self.tries.append((guard, "body"))
         after_body, body_ended = self._branch(node.body)
         if guard is not None:
-            state.tries.pop()
+            self.tries.pop()
         raised: Changes = {}  # where an exception may have come anywhere in the body
         for name, slot in after_body.items():
             held = env.get(name)
@@ -301,16 +227,16 @@ class Blocks:
         handlers_ended = True
         for handler in node.handlers:
             if handler.type is not None:
-                self.expressions.eval(handler.type)
+                self.eval(handler.type)
             before = env.open()
             env.apply(raised)
             if handler.name:
-                self.bindings.bind(handler.name, UNKNOWN, OTHER, handler)
+                self.bind(handler.name, UNKNOWN, OTHER, handler)
             if guard is not None:
-                state.tries.append((guard, "handler"))
+                self.tries.append((guard, "handler"))
             after, ended = self._branch(handler.body)
             if guard is not None:
-                state.tries.pop()
+                self.tries.pop()
             env.apply(after)
             after = env.close(before)
             if not ended:
@@ -319,10 +245,10 @@ class Blocks:
         ended = body_ended
         if node.orelse:
             if guard is not None:
-                state.tries.append((guard, "body"))
+                self.tries.append((guard, "body"))
             after_body, ended = self._branch(node.orelse, start=after_body)
             if guard is not None:
-                state.tries.pop()
+                self.tries.pop()
             ended = ended or body_ended
         if not ended:
             ends.insert(0, after_body)
@@ -334,7 +260,7 @@ class Blocks:
                 return True
         if ended and not handlers_ended and guard is not None:
             # `try: return new(); except ImportError: pass`: what follows belongs to the handler.
-            guard.rest = state.block[-1]
+            guard.rest = self.block[-1]
         return ended and handlers_ended
 
     def _with_known_errors(self, node: ast.Try) -> ast.Try:
@@ -353,7 +279,7 @@ class Blocks:
 
     def _known_errors(self, kind: ast.expr | None) -> ast.expr | None:
         """The errors that a name of the file stands for."""
-        bound = self.lookups.lookup(kind.id)[1] if isinstance(kind, ast.Name) else ()
+        bound = self.lookup(kind.id)[1] if isinstance(kind, ast.Name) else ()
         statement = bound[0].statement if len(bound) == 1 else None
         if isinstance(statement, ast.Assign) and isinstance(
             statement.value, (ast.Tuple, ast.Name, ast.Attribute)
@@ -362,17 +288,16 @@ class Blocks:
         return kind
 
     def _match(self, node: ast.Match) -> bool:
-        state = self.state
-        self.expressions.eval(node.subject)
-        env = state.frame.env
+        self.eval(node.subject)
+        env = self.frame.env
         ends: list[Changes] = [{}]
         for case in node.cases:
             before = env.open()
             self._pattern(case.pattern)
             for name in pattern_names(case.pattern):
-                self.bindings.bind(name, UNKNOWN, OTHER, case.pattern)
+                self.bind(name, UNKNOWN, OTHER, case.pattern)
             if case.guard is not None:
-                self.expressions.eval(case.guard)
+                self.eval(case.guard)
             after, ended = self._branch(case.body)
             env.apply(after)
             after = env.close(before)
@@ -384,9 +309,9 @@ class Blocks:
     def _pattern(self, pattern: ast.pattern) -> None:
         for child in walk(pattern):
             if isinstance(child, ast.MatchValue):
-                self.expressions.eval(child.value)
+                self.eval(child.value)
             elif isinstance(child, ast.MatchClass):
-                self.expressions.eval(child.cls)
+                self.eval(child.cls)
 
 
 def _may_set_flags(changes: Changes) -> bool:
@@ -401,7 +326,24 @@ def _may_set_flags(changes: Changes) -> bool:
     return False
 
 
-_COMPOUND: dict[type, Callable[..., bool | None]] = {
+_VISIT: dict[type, Callable[..., bool | None]] = {
+    ast.Expr: Blocks.visit_expr,
+    ast.Assign: Blocks.visit_assign,
+    ast.AugAssign: Blocks.visit_aug_assign,
+    ast.AnnAssign: Blocks.visit_ann_assign,
+    ast.Delete: Blocks.visit_delete,
+    ast.Assert: Blocks.visit_assert,
+    ast.Return: Blocks.visit_return,
+    ast.Raise: Blocks.visit_leaving,
+    ast.Break: Blocks.visit_leaving,
+    ast.Continue: Blocks.visit_leaving,
+    ast.Global: Blocks.visit_global,
+    ast.Nonlocal: Blocks.visit_nonlocal,
+    ast.Import: Blocks.visit_import,
+    ast.ImportFrom: Blocks.visit_import_from,
+    ast.FunctionDef: Blocks.visit_function,
+    ast.AsyncFunctionDef: Blocks.visit_function,
+    ast.ClassDef: Blocks.visit_class,
     ast.If: Blocks._if,
     ast.For: Blocks._for,
     ast.AsyncFor: Blocks._for,
@@ -412,4 +354,6 @@ _COMPOUND: dict[type, Callable[..., bool | None]] = {
     ast.Match: Blocks._match,
 }
 if hasattr(ast, "TryStar"):
-    _COMPOUND[ast.TryStar] = Blocks._try
+    _VISIT[ast.TryStar] = Blocks._try
+if hasattr(ast, "TypeAlias"):  # Python 3.12
+    _VISIT[ast.TypeAlias] = Blocks.visit_type_alias

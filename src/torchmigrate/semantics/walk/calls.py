@@ -10,9 +10,7 @@ from torchmigrate.semantics.values import types
 from torchmigrate.semantics.values.objects import MODULE, TENSOR, is_a
 from torchmigrate.semantics.values.slots import UNKNOWN, believed, join_values, stated, unsure
 from torchmigrate.semantics.values.types import TENSORS
-from torchmigrate.semantics.walk.annotations import Annotations
-from torchmigrate.semantics.walk.results import Results
-from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.chains import Chains
 
 REGISTERS = frozenset(["register_buffer", "register_parameter", "add_module", "register_module"])
 PLAIN_CALLS = frozenset("enumerate filter zip iter next list tuple reversed sorted super".split())
@@ -28,15 +26,10 @@ _PASSING = frozenset(
 )
 
 
-class Calls:
+class Calls(Chains):
     """Evaluates what calls give, once their function and arguments have been walked."""
 
-    __slots__ = ("annotations", "results", "state")
-
-    def __init__(self, state: State, annotations: Annotations, results: Results) -> None:
-        self.state = state
-        self.annotations = annotations
-        self.results = results
+    __slots__ = ()
 
     def call_value(self, node: ast.Call, callee: Value, values: list[Value]) -> Value:
         """What calling something known gives. values: of the positional arguments."""
@@ -54,8 +47,8 @@ class Calls:
             return self._object_call(item)
         if isinstance(item, Local):
             if isinstance(item.node, ast.ClassDef):
-                return self.annotations.made(item)
-            return self.results.returned(item.node)
+                return self.made(item)
+            return self.result_of(item.node)
         return UNKNOWN
 
     def _library_call(self, item: QualifiedName, node: ast.Call, values: list[Value]) -> Value:
@@ -107,7 +100,7 @@ class Calls:
             return UNKNOWN if result is OPAQUE else (result,)
         if not item.cls or not is_a(item.cls, MODULE):
             return UNKNOWN
-        info = self.state.classes.get(item.local.node)
+        info = self.classes.get(item.local.node)
         forward = info.find("forward") if info is not None else UNKNOWN
         if forward is None:
             return (types.object_call(item.cls, item.sure),)
@@ -134,9 +127,8 @@ class Calls:
 
     def _super(self) -> Value:
         """`super()`: an object of the class's bases."""
-        state = self.state
-        owner = state.frame.owner
-        if owner is None or state.frame.self_name is None:
+        owner = self.frame.owner
+        if owner is None or self.frame.self_name is None:
             return UNKNOWN
         for parent in owner.parents:
             if parent is None:
@@ -149,14 +141,13 @@ class Calls:
 
     def register(self, node: ast.Call, values: list[Value]) -> None:
         """Note what `self.register_buffer("name", x)`, or another of `REGISTERS`, makes an attribute."""
-        state = self.state
-        func, owner = node.func, state.frame.owner
+        func, owner = node.func, self.frame.owner
         if (
             not isinstance(func, ast.Attribute)
             or func.attr not in REGISTERS
             or owner is None
             or not isinstance(func.value, ast.Name)
-            or func.value.id != state.frame.self_name
+            or func.value.id != self.frame.self_name
             or not node.args
         ):
             return

@@ -26,98 +26,65 @@ from torchmigrate.semantics.values.classes import MAKES_OBJECTS, SETUP, ClassInf
 from torchmigrate.semantics.values.frames import Deferred, Frame
 from torchmigrate.semantics.values.objects import FUNCTION, MODULE, TENSOR
 from torchmigrate.semantics.values.slots import UNKNOWN, Env, join_values, stated
-from torchmigrate.semantics.walk.annotations import Annotations
-from torchmigrate.semantics.walk.assignments import Assignments
-from torchmigrate.semantics.walk.bindings import Bindings
 from torchmigrate.semantics.walk.bound import bound_names, stored_names, target_names, walrus_names
-from torchmigrate.semantics.walk.chains import Chains
-from torchmigrate.semantics.walk.expressions import Expressions, all_arguments, with_defaults
-from torchmigrate.semantics.walk.lookups import Lookups
-from torchmigrate.semantics.walk.state import State
+from torchmigrate.semantics.walk.expressions import all_arguments, with_defaults
+from torchmigrate.semantics.walk.statements import Statements
 
 _NONE: Value = (Const(None),)
 # Static methods of an autograd function whose first parameter is the context.
 _OF_CONTEXT = ("forward", "backward", "setup_context", "vjp", "jvp")
 
 
-class Definitions:
+class Definitions(Statements):
     """Walks definitions."""
 
-    __slots__ = (
-        "annotations",
-        "assignments",
-        "bindings",
-        "chains",
-        "expressions",
-        "lookups",
-        "state",
-    )
-
-    def __init__(
-        self,
-        state: State,
-        lookups: Lookups,
-        bindings: Bindings,
-        annotations: Annotations,
-        chains: Chains,
-        expressions: Expressions,
-        assignments: Assignments,
-    ) -> None:
-        self.state = state
-        self.lookups = lookups
-        self.bindings = bindings
-        self.annotations = annotations
-        self.chains = chains
-        self.expressions = expressions
-        self.assignments = assignments
+    __slots__ = ()
 
     def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         """Walk decorators."""
-        state = self.state
-        state.asked += node.decorator_list
+        self.asked += node.decorator_list
         for mark in node.decorator_list:
             if isinstance(mark, (ast.Name, ast.Attribute)):
-                self.chains.chain(mark, Role.DECORATOR, None, node)
+                self.chain(mark, Role.DECORATOR, None, node)
             elif isinstance(mark, ast.Call):
-                first = len(state.uses)
-                self.expressions.eval(mark)
-                for use in state.uses[first:]:
+                first = len(self.uses)
+                self.eval(mark)
+                for use in self.uses[first:]:
                     if use.call is mark:
                         use.decorates = node
             else:
-                self.expressions.eval(mark)
+                self.eval(mark)
 
     def visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        state = self.state
         self._decorators(node)
         arguments = node.args
         tests: dict[str, Value] = {}
         for argument, default in with_defaults(arguments):
-            self.expressions.eval(default)
-            value = self.assignments.special(default)
+            self.eval(default)
+            value = self.special(default)
             if value is not None and isinstance(value[0], Flag):
                 tests[argument.arg] = value
         self._type_parameters(node)
-        frame = state.frame
+        frame = self.frame
         owner = frame.owner if frame.scope.kind == "class" else None
         local = bound_names(node.body, {argument.arg for argument in all_arguments(arguments)})
         local.update(parameter.name for parameter in getattr(node, "type_params", ()))
-        if state.has_walrus:
+        if self.has_walrus:
             local |= walrus_names(node)
-        inner = Deferred(node, frame, owner, state.conditional > 0, local, tests)
-        state.waiting[node] = inner
-        self.bindings.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
+        inner = Deferred(node, frame, owner, self.conditional > 0, local, tests)
+        self.waiting[node] = inner
+        self.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
         holder, self_name = self._self_of(inner)
         if holder is not None and self_name is not None:
             for name in stored_names(local, f"{self_name}."):
                 holder.pending[name] = holder.pending.get(name, 0) + 1
         if owner is not None and node.name in SETUP:
-            state.setups += 1
-            state.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
+            self.setups += 1
+            self.queue.appendleft(inner)  # what it puts on `self` is known before the other methods
         elif owner is not None and node.name in MAKES_OBJECTS:
-            state.queue.appendleft(inner)
+            self.queue.appendleft(inner)
         else:
-            state.queue.append(inner)
+            self.queue.append(inner)
 
     def _self_of(self, item: Deferred) -> tuple[ClassInfo | None, str | None]:
         """The class whose objects a function calls `self`, and the name that it really uses for them."""
@@ -132,23 +99,22 @@ class Definitions:
         return None, None
 
     def visit_body(self, item: Deferred) -> None:
-        state = self.state
         node, parent = item.node, item.parent
-        del state.waiting[node]
+        del self.waiting[node]
         scope = Scope("function", node, parent.scope)
-        state.scopes.append(scope)
+        self.scopes.append(scope)
         frame = Frame(scope, Env(), parent, frozenset(item.local), live=False)
         frame.owner, frame.self_name = self._self_of(item)
-        state.statement, state.block = node, node.body
-        state.conditional = 0
-        state.frame = parent
+        self.statement, self.block = node, node.body
+        self.conditional = 0
+        self.frame = parent
         arguments = all_arguments(node.args)
         promised = [
-            UNKNOWN if argument.annotation is None else self.annotations.annotation(argument.annotation)
+            UNKNOWN if argument.annotation is None else self.annotation(argument.annotation)
             for argument in arguments
         ]
-        self.annotations.annotation(node.returns)
-        state.frame = frame
+        self.annotation(node.returns)
+        self.frame = frame
         self._type_parameters(node)
         first, others = self._usual(item)
         for number, argument in enumerate(arguments):
@@ -162,7 +128,7 @@ class Definitions:
                     value = promised[number]  # else it says what is known anyway
             if several and value is not UNKNOWN:
                 value = (Items((value,), many=True, keyed=argument is node.args.kwarg),)
-            self.bindings.bind(name, value, PARAMETER, argument)
+            self.bind(name, value, PARAMETER, argument)
         owner, self_name = frame.owner, frame.self_name
         if owner is None or self_name is None:
             self._finish(node, frame)
@@ -176,11 +142,11 @@ class Definitions:
 
     def _finish(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
         """Walk the statements of a function, and keep what they return."""
-        ended = self.state.visit_block(node.body)
+        ended = self.visit_block(node.body)
         value = UNKNOWN if frame.yields else frame.returned or UNKNOWN
-        self.state.returned[node] = value if ended or value is UNKNOWN else join_values(value, _NONE)
+        self.returned[node] = value if ended or value is UNKNOWN else join_values(value, _NONE)
         if frame.scope.parent is not None and frame.scope.parent.kind == "class" and node.name in SETUP:
-            self.state.setups -= 1
+            self.setups -= 1
 
     def _usual(self, item: Deferred) -> tuple[Value, Value]:
         """What the first parameter of a function and the other ones hold, by default."""
@@ -205,33 +171,32 @@ class Definitions:
         return first, rest
 
     def visit_class(self, node: ast.ClassDef) -> None:
-        state = self.state
         self._decorators(node)
         self._type_parameters(node)
         parents: list[ClassInfo | str | None] = []
         for base in node.bases:
             if isinstance(base, (ast.Name, ast.Attribute)):
-                parents.append(self._parent(base, self.chains.chain(base, Role.BASE)))
+                parents.append(self._parent(base, self.chain(base, Role.BASE)))
             else:
-                self.expressions.eval(base)
-                value = self.lookups.peek(base.value) if isinstance(base, ast.Subscript) else UNKNOWN
+                self.eval(base)
+                value = self.peek(base.value) if isinstance(base, ast.Subscript) else UNKNOWN
                 known = "typing" if value != UNKNOWN else None  # Generic[T]; else Sampler[int]
                 parents.append((isinstance(base, ast.Subscript) and self._parent(base.value, value)) or known)
         for keyword in node.keywords:
-            self.expressions.eval(keyword.value)
+            self.eval(keyword.value)
         info = ClassInfo(node.name, node, tuple(parents))
-        info.derive(state.roots & LIBRARY_ROOTS)  # not of packages that only the user's rules know
-        state.classes[node] = info
-        outer = state.frame
+        info.derive(self.roots & LIBRARY_ROOTS)  # not of packages that only the user's rules know
+        self.classes[node] = info
+        outer = self.frame
         scope = Scope("class", node, outer.scope)
-        state.scopes.append(scope)
-        state.frame = Frame(scope, Env(), outer, frozenset(), live=True, owner=info)
-        state.visit_block(node.body)
-        for name, slot in state.frame.every.items():
+        self.scopes.append(scope)
+        self.frame = Frame(scope, Env(), outer, frozenset(), live=True, owner=info)
+        self.visit_block(node.body)
+        for name, slot in self.frame.every.items():
             info.attributes.setdefault(name, as_attribute(slot[0]))
-        state.frame = outer
-        state.statement = node
-        self.bindings.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
+        self.frame = outer
+        self.statement = node
+        self.bind(node.name, (Local(node.name, node),), BindingKind.DEFINITION, node)
 
     def _parent(self, base: ast.expr, value: Value) -> ClassInfo | str | None:
         """The class that a base is."""
@@ -240,22 +205,21 @@ class Definitions:
             if isinstance(item, QualifiedName):
                 return item.name
             if isinstance(item, Local):
-                return self.state.classes.get(item.node)
+                return self.classes.get(item.node)
         return "object" if isinstance(base, ast.Name) and base.id == "object" else None
 
     def _type_parameters(self, node: ast.AST) -> None:
         for parameter in getattr(node, "type_params", ()):
-            self.bindings.bind(parameter.name, UNKNOWN, OTHER, parameter)
+            self.bind(parameter.name, UNKNOWN, OTHER, parameter)
 
     def visit_type_alias(self, node: ast.AST) -> None:
-        state = self.state
         names: set[str] = set()
         target_names(node.name, names)  # type: ignore[attr-defined]
         for name in sorted(names):
-            self.bindings.bind(name, UNKNOWN, ASSIGNMENT, node)
-        before, state.role = state.role, ANNOTATION
-        self.expressions.eval(node.value)  # type: ignore[attr-defined]
-        state.role = before
+            self.bind(name, UNKNOWN, ASSIGNMENT, node)
+        before, self.role = self.role, ANNOTATION
+        self.eval(node.value)  # type: ignore[attr-defined]
+        self.role = before
 
 
 def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

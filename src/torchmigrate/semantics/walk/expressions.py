@@ -25,17 +25,11 @@ from torchmigrate.semantics.model import (
     Via,
 )
 from torchmigrate.semantics.values import distinctive, types
-from torchmigrate.semantics.values.narrowing import Narrowed
+from torchmigrate.semantics.values.narrowing import Narrowed, narrowed
 from torchmigrate.semantics.values.operators import binary, compared, item_of, unpacked
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, join_values
-from torchmigrate.semantics.walk.bindings import Bindings
 from torchmigrate.semantics.walk.bound import target_names
 from torchmigrate.semantics.walk.calls import PLAIN_CALLS, REGISTERS, Calls
-from torchmigrate.semantics.walk.chains import Chains
-from torchmigrate.semantics.walk.lookups import Lookups
-from torchmigrate.semantics.walk.state import State
-from torchmigrate.semantics.walk.tests import Tests
-from torchmigrate.semantics.walk.uses import Uses
 from torchmigrate.source.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
@@ -45,72 +39,64 @@ _CASTS = frozenset(["typing.cast", "typing_extensions.cast"])
 _DOTTED = pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 
 
-class Expressions:
+class Expressions(Calls):
     """Evaluates expressions in the current frame."""
 
-    __slots__ = ("_called", "bindings", "calls", "chains", "lookups", "state", "tests", "uses")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        state: State,
-        uses: Uses,
-        lookups: Lookups,
-        bindings: Bindings,
-        tests: Tests,
-        chains: Chains,
-        calls: Calls,
-    ) -> None:
-        self.state = state
-        self.uses = uses
-        self.lookups = lookups
-        self.bindings = bindings
-        self.tests = tests
-        self.chains = chains
-        self.calls = calls
-        self._called: ast.Call | None = None  # whose function is being evaluated, if that is not a name
+    def narrowed(self, test: ast.expr) -> tuple[Narrowed, Narrowed]:
+        """What names of the current scope hold where a test is true, and where it is false."""
+        return narrowed(test, self)
+
+    def narrow(self, known: Narrowed) -> Narrowed:
+        """Hold names to what a test says of them; what they held before."""
+        if not known:
+            return known
+        env = self.frame.env
+        kept = {name: env[name] for name in known}
+        env.apply(known)
+        return kept
 
     def eval(self, node: ast.expr) -> Value:
         """What `node` may be; every name inside it is visited exactly once."""
-        state = self.state
         kind = node.__class__
         if kind is ast.Name:  # without a call for unknown names: most of all expressions
             name: str = node.id  # type: ignore[attr-defined]
-            value, bindings = state.frame.env.get(name) or self.lookups.lookup(name)
+            value, bindings = self.frame.env.get(name) or self.lookup(name)
             if value is not UNKNOWN:
-                value = self.chains.chain_of(node, node, value, bindings, [], REFERENCE, None, None)
+                value = self.chain_of(node, node, value, bindings, [], REFERENCE, None, None)
                 if value is not UNKNOWN:
-                    state.values[id(node)] = value
+                    self.values[id(node)] = value
             return value
-        if kind is ast.Constant and state.role is not ANNOTATION:
-            state.values[id(node)] = value = _constant_value(node.value)  # type: ignore[attr-defined]
+        if kind is ast.Constant and self.role is not ANNOTATION:
+            self.values[id(node)] = value = _constant_value(node.value)  # type: ignore[attr-defined]
             return value
         handler = _EVALUATE.get(kind)
         if handler is not None:
             value = handler(self, node)
             if value is not UNKNOWN:
-                state.values[id(node)] = value
+                self.values[id(node)] = value
             return value
         for child in children(node):
             if isinstance(child, ast.expr):
                 self.eval(child)
         return UNKNOWN
 
-    def _attribute(self, node: ast.Attribute) -> Value:
-        return self.chains.chain(node)
+    def _chain(self, node: ast.Attribute) -> Value:
+        return self.chain(node)
 
     def _constant(self, node: ast.Constant) -> Value:
-        if self.state.role is ANNOTATION and isinstance(node.value, str):
+        if self.role is ANNOTATION and isinstance(node.value, str):
             return self._string_annotation(node)
         return _constant_value(node.value)  # as in `Literal["a"]`
 
     def _string_annotation(self, node: ast.Constant) -> Value:
-        state = self.state
         text = node.value
         assert isinstance(text, str), "the caller looked"
-        if state.string_base is not None or node.lineno != node.end_lineno or not text.isascii():
+        if self.string_base is not None or node.lineno != node.end_lineno or not text.isascii():
             return UNKNOWN
-        start = state.offset(node)
-        raw = state.source.text[start : state.end_offset(node)]
+        start = self.offset(node)
+        raw = self.source.text[start : self.end_offset(node)]
         quote = raw[:1]
         if quote not in "'\"" or raw != quote + text + quote:
             return UNKNOWN
@@ -120,61 +106,57 @@ class Expressions:
             return UNKNOWN
         if getattr(inner, "end_lineno", 1) != 1:
             return UNKNOWN
-        state.string_base = start + 1
+        self.string_base = start + 1
         try:
             return self.eval(inner)
         finally:
-            state.string_base = None
+            self.string_base = None
 
     def _call(self, node: ast.Call) -> Value:
-        state = self.state
         func = node.func
         kind = func.__class__
         name = ""
         if kind is ast.Name or kind is ast.Attribute:
             name = func.id if isinstance(func, ast.Name) else func.attr  # type: ignore[attr-defined]
-            state.called.add(name)
+            self.called.add(name)
             if name in _SPECIAL_CALLS:
                 special = self._special_call(node, name)
                 if special is not None:
                     return special
-            callee = self.chains.chain(func, CALL, node)
+            callee = self.chain(func, CALL, node)
         else:
-            called = self._called
-            self._called = node
+            called = self.called_now
+            self.called_now = node
             callee = self.eval(func)
-            self._called = called
+            self.called_now = called
         values: list[Value] = []
         if node.args or node.keywords:
-            before, state.role = state.role, REFERENCE
+            before, self.role = self.role, REFERENCE
             evaluate = self.eval
             for argument in node.args:
                 values.append(evaluate(argument))
             for keyword in node.keywords:
                 evaluate(keyword.value)
-            state.role = before
+            self.role = before
         if name in REGISTERS:
-            self.calls.register(node, values)
+            self.register(node, values)
         if callee is not UNKNOWN:
             item = callee[0] if len(callee) == 1 else None
             if item.__class__ is Instance and item.cls in distinctive.CALLED:
                 self._record_called(node, item)
-            return self.calls.call_value(node, callee, values)
+            return self.call_value(node, callee, values)
         if name in PLAIN_CALLS and kind is ast.Name:
-            return self.calls.plain_call(name, node, values)
+            return self.plain_call(name, node, values)
         return UNKNOWN
 
     def _record_called(self, node: ast.Call, item: Instance) -> None:
         """Record that an object is called, which is a use of its `__call__`."""
         member = "__call__"
         names = (f"{item.cls}.{member}",)
-        self.uses.record(
-            node.func, names, item.sure, CALL, node, None, None, member, Via.METHOD, (), item.stated
-        )
+        self.record(node.func, names, item.sure, CALL, node, None, None, member, Via.METHOD, (), item.stated)
 
     def _special_call(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in strings of `patch`, `setattr`, `import_module`."""
-        state = self.state
         if name == "getattr" and 2 <= len(node.args) <= 3 and not node.keywords:
             second = node.args[1]
             if (
@@ -194,12 +176,16 @@ class Expressions:
                 names = tuple(
                     item.name
                     for item in out
-                    if isinstance(item, QualifiedName) and item.name.partition(".")[0] in state.roots
+                    if isinstance(item, QualifiedName) and item.name.partition(".")[0] in self.roots
                 )
                 if names and len(node.args) == 2:
-                    outer = self._called if self._called is not None and self._called.func is node else None
+                    outer = (
+                        self.called_now
+                        if self.called_now is not None and self.called_now.func is node
+                        else None
+                    )
                     role = REFERENCE if outer is None else CALL
-                    self.uses.record(node, names, False, role, outer, None, None, "", Via.GETATTR)
+                    self.record(node, names, False, role, outer, None, None, "", Via.GETATTR)
                 return out or UNKNOWN
         elif name == "importorskip":
             return self._imported_or_skipped(node)
@@ -211,17 +197,16 @@ class Expressions:
                 isinstance(first, ast.Constant)
                 and isinstance(first.value, str)
                 and _DOTTED.match(first.value)
-                and first.value.partition(".")[0] in state.roots
+                and first.value.partition(".")[0] in self.roots
             ):
-                self.uses.record(first, (first.value,), False, Role.STRING, None, None, None, "", Via.IMPORT)
+                self.record(first, (first.value,), False, Role.STRING, None, None, None, "", Via.IMPORT)
             if name == "import_module":
                 return self._imported_or_skipped(node)
         return None
 
     def _cast(self, node: ast.Call) -> Value | None:
         """`cast(Module, x)`: the first argument is an annotation, and the second comes back as it is."""
-        state = self.state
-        value = self.lookups.peek(node.func)
+        value = self.peek(node.func)
         only = value[0] if len(value) == 1 else None
         if (
             not isinstance(only, QualifiedName)
@@ -230,12 +215,12 @@ class Expressions:
             or node.keywords
         ):
             return None
-        before = state.role
-        state.role = ANNOTATION
+        before = self.role
+        self.role = ANNOTATION
         self.eval(node.args[0])
-        state.role = REFERENCE
+        self.role = REFERENCE
         value = self.eval(node.args[1])
-        state.role = before
+        self.role = before
         return value
 
     def _imported_or_skipped(self, node: ast.Call) -> Value | None:
@@ -245,13 +230,12 @@ class Expressions:
         """
         first = node.args[0] if node.args else None
         module = first.value if isinstance(first, ast.Constant) else None
-        if not isinstance(module, str) or module.partition(".")[0] not in self.state.roots:
+        if not isinstance(module, str) or module.partition(".")[0] not in self.roots:
             return None
         return (QualifiedName(module, False, Via.ALIAS),)
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> None:
-        state = self.state
-        state.operations.append(Operation(node, state.frame.scope, state.fstring))
+        self.operations.append(Operation(node, self.frame.scope, self.fstring))
 
     def _bin_op(self, node: ast.BinOp) -> Value:
         # Long sums lean to the left: walked in a loop, so that they cannot exhaust the stack.
@@ -265,7 +249,7 @@ class Expressions:
         value = self.eval(left)
         for node in reversed(operations):
             other = self.eval(node.right)
-            unsure = self.state.lazy and (value is UNKNOWN or other is UNKNOWN)
+            unsure = self.lazy and (value is UNKNOWN or other is UNKNOWN)
             value = binary(value, node.op, other)
             # A lazy matrix and a tensor make another lazy matrix: `K + jitter * torch.eye(n)`.
             if unsure and types.level(value) > types.MAYBE:
@@ -290,52 +274,49 @@ class Expressions:
         values = [self.eval(right) for right in node.comparators]
         value = compared(left, node.ops[0], values[0]) if len(values) == 1 else UNKNOWN
         if value is not UNKNOWN:
-            self.state.called.add("==")
+            self.called.add("==")
         return value
 
     def _bool_op(self, node: ast.BoolOp) -> Value:
         # Later operands run only when the earlier ones did not decide: `hasattr(torch, "x") and torch.x()`.
-        state = self.state
         both = isinstance(node.op, ast.And)
         value: Value = NOTHING
         kept: Narrowed = {}
-        state.nested += 1
-        state.uncertain += 1
-        followed = state.nested <= _MOST_NESTED
+        self.nested += 1
+        self.uncertain += 1
+        followed = self.nested <= _MOST_NESTED
         for operand in node.values:
             value = join_values(value, self.eval(operand))
             if followed and operand.__class__ is not ast.Name:
-                for name, slot in self.tests.narrow(self.tests.narrowed(operand)[0 if both else 1]).items():
+                for name, slot in self.narrow(self.narrowed(operand)[0 if both else 1]).items():
                     kept.setdefault(name, slot)
-        state.nested -= 1
-        state.uncertain -= 1
-        state.frame.env.apply(kept)
+        self.nested -= 1
+        self.uncertain -= 1
+        self.frame.env.apply(kept)
         return value
 
     def _if_exp(self, node: ast.IfExp) -> Value:
-        state = self.state
         self.eval(node.test)
-        state.asked.append(node.test)
-        positive, negative = self.tests.narrowed(node.test)
-        state.uncertain += 1
-        kept = self.tests.narrow(positive)
+        self.asked.append(node.test)
+        positive, negative = self.narrowed(node.test)
+        self.uncertain += 1
+        kept = self.narrow(positive)
         first = self.eval(node.body)
-        state.frame.env.apply(kept)
-        kept = self.tests.narrow(negative)
+        self.frame.env.apply(kept)
+        kept = self.narrow(negative)
         second = self.eval(node.orelse)
-        state.frame.env.apply(kept)
-        state.uncertain -= 1
+        self.frame.env.apply(kept)
+        self.uncertain -= 1
         return join_values(first, second)
 
     def _subscript(self, node: ast.Subscript) -> Value:
-        state = self.state
         self._operation(node)
         value = self.eval(node.value)
-        before = state.role
+        before = self.role
         if before is not ANNOTATION:
-            state.role = REFERENCE
+            self.role = REFERENCE
         self.eval(node.slice)
-        state.role = before
+        self.role = before
         return UNKNOWN if value is UNKNOWN else item_of(value, node.slice)
 
     def _sequence(self, node: ast.Tuple | ast.List) -> Value:
@@ -358,29 +339,27 @@ class Expressions:
         return (Items((joined,), True, True),) if has_objects(joined) else UNKNOWN
 
     def _joined(self, node: ast.JoinedStr) -> Value:
-        state = self.state
-        before = state.fstring
-        state.fstring = before or node
+        before = self.fstring
+        self.fstring = before or node
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 self.eval(part.value)
                 if isinstance(part.format_spec, ast.JoinedStr):
                     self._joined(part.format_spec)
-        state.fstring = before
+        self.fstring = before
         return UNKNOWN
 
     def _named(self, node: ast.NamedExpr) -> Value:
-        state = self.state
         value = self.eval(node.value)
-        scope = state.frame.scope
-        while state.frame.scope.kind == "comprehension" and state.frame.scope.parent is not None:
-            state.frame.scope = state.frame.scope.parent  # a walrus binds in the scope around comprehensions
-        self.bindings.bind(node.target.id, value, OTHER, node)
-        state.frame.scope = scope
+        scope = self.frame.scope
+        while self.frame.scope.kind == "comprehension" and self.frame.scope.parent is not None:
+            self.frame.scope = self.frame.scope.parent  # a walrus binds in the scope around comprehensions
+        self.bind(node.target.id, value, OTHER, node)
+        self.frame.scope = scope
         return value
 
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> Value:
-        self.state.frame.yields = True
+        self.frame.yields = True
         if node.value is not None:
             self.eval(node.value)
         return UNKNOWN
@@ -407,8 +386,8 @@ class Expressions:
                     self._hold(generator.target, types.elements(value))
                 for test in generator.ifs:
                     self.eval(test)
-                    self.tests.narrow(
-                        {name: slot for name, slot in self.tests.narrowed(test)[0].items() if name in names}
+                    self.narrow(
+                        {name: slot for name, slot in self.narrowed(test)[0].items() if name in names}
                     )
             if isinstance(node, ast.DictComp):
                 self.eval(node.key)
@@ -423,29 +402,27 @@ class Expressions:
 
     def _hold(self, target: ast.expr, value: Value) -> None:
         """Let the names of a comprehension's target, which are bound, hold a value."""
-        state = self.state
         if isinstance(target, ast.Name):
-            state.frame.env[target.id] = (value, state.frame.env[target.id][1])
+            self.frame.env[target.id] = (value, self.frame.env[target.id][1])
         elif isinstance(target, (ast.Tuple, ast.List)) and value is not UNKNOWN:
             for element, part in zip(target.elts, unpacked(value, len(target.elts)), strict=True):
                 self._hold(element, part)
 
     def _inside(self, kind: str, node: ast.AST, names: list[str], body: Callable[[], object]) -> None:
         """Run `body` with `names` bound to something unknown, in a scope of their own."""
-        state = self.state
-        outer = state.frame.scope
+        outer = self.frame.scope
         scope = Scope(kind, node, outer)
-        state.scopes.append(scope)
-        env = state.frame.env
+        self.scopes.append(scope)
+        env = self.frame.env
         saved = {name: env.get(name) for name in names}
-        state.frame.scope = scope
-        state.uncertain += 1
+        self.frame.scope = scope
+        self.uncertain += 1
         for name in names:
-            binding = self.bindings.new_binding(name, PARAMETER if kind == "function" else OTHER, node)
+            binding = self.new_binding(name, PARAMETER if kind == "function" else OTHER, node)
             env[name] = (UNKNOWN, (binding,))
         body()
-        state.uncertain -= 1
-        state.frame.scope = outer
+        self.uncertain -= 1
+        self.frame.scope = outer
         env.apply(saved)
 
 
@@ -486,7 +463,7 @@ def with_defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
 
 
 _EVALUATE: dict[type, Callable[..., Value]] = {
-    ast.Attribute: Expressions._attribute,
+    ast.Attribute: Expressions._chain,
     ast.Constant: Expressions._constant,
     ast.Call: Expressions._call,
     ast.BinOp: Expressions._bin_op,

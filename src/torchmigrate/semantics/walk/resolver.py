@@ -1,4 +1,4 @@
-"""What every name of a file means: the walk over it, put together from its parts.
+"""What every name of a file means: the walk over it, from its first statement to its last function.
 
 Statements are walked in the order in which they run; each name holds, at each place, the candidates that
 may have reached it. Function bodies are walked after the scope around them, and see everything that the
@@ -16,23 +16,10 @@ from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Scope, SemanticModel, Value
 from torchmigrate.semantics.values.frames import Frame
 from torchmigrate.semantics.values.slots import Env, unsure
-from torchmigrate.semantics.walk.annotations import Annotations
-from torchmigrate.semantics.walk.assignments import Assignments
-from torchmigrate.semantics.walk.bindings import Bindings
 from torchmigrate.semantics.walk.blocks import Blocks
 from torchmigrate.semantics.walk.bound import bound_names, stored_names
-from torchmigrate.semantics.walk.calls import Calls
-from torchmigrate.semantics.walk.chains import Chains
-from torchmigrate.semantics.walk.definitions import Definitions
-from torchmigrate.semantics.walk.expressions import Expressions, has_objects
-from torchmigrate.semantics.walk.imports import Imports
-from torchmigrate.semantics.walk.lookups import Lookups
-from torchmigrate.semantics.walk.members import Members
-from torchmigrate.semantics.walk.results import Results
-from torchmigrate.semantics.walk.state import SourceLike, State
-from torchmigrate.semantics.walk.statements import Statements
-from torchmigrate.semantics.walk.tests import Tests
-from torchmigrate.semantics.walk.uses import Uses
+from torchmigrate.semantics.walk.expressions import has_objects
+from torchmigrate.semantics.walk.state import SourceLike
 
 if TYPE_CHECKING:
     from torchmigrate.evidence.evidence import SeenPlaces
@@ -58,16 +45,11 @@ def resolve(
     Raises:
         RecursionError: for expressions nested deeper than the interpreter can walk.
     """
-    state = State(source, roots, given)
-    _put_together(state, seen)
-    try:
-        return _walk(tree, state)
-    finally:
-        del (
-            state.eval,
-            state.visit_block,
-            state.visit_body,
-        )  # so that the parts need no collection
+    if seen is None:
+        return _walk(tree, Blocks(source, roots, given))
+    from torchmigrate.semantics.walk.seen import SeenWalk
+
+    return _walk(tree, SeenWalk(source, roots, given, seen))
 
 
 def module_values(
@@ -78,101 +60,70 @@ def module_values(
     Raises:
         RecursionError: as `resolve` does.
     """
-    state = State(source, roots)
-    lookups = _put_together(state)
-    try:
-        _walk_module(tree, state)
-        _note_flagged(state)
-    finally:
-        del state.eval, state.visit_block, state.visit_body
-    return lookups.peek
+    walk = Blocks(source, roots)
+    _walk_module(tree, walk)
+    _note_flagged(walk)
+    return walk.peek
 
 
-def _put_together(state: State, seen: SeenPlaces | None = None) -> Lookups:
-    """Make the parts of a walk, the lower ones first, and the ways back up."""
-    uses, lookups, bindings = Uses(state), Lookups(state), Bindings(state)
-    annotations = Annotations(state, lookups)
-    results = Results(state, lookups, annotations)
-    members = Members(state, uses, results)
-    chains = Chains(state, uses, lookups, members)
-    if seen is not None:
-        from torchmigrate.semantics.walk.seen import SeenChains
-
-        chains = SeenChains(state, uses, lookups, members, seen)
-        state.seen = chains.expressions
-    calls = Calls(state, annotations, results)
-    tests = Tests(state, lookups, annotations)
-    expressions = Expressions(state, uses, lookups, bindings, tests, chains, calls)
-    assignments = Assignments(state, lookups, bindings, expressions)
-    imports = Imports(state, uses, bindings)
-    definitions = Definitions(state, lookups, bindings, annotations, chains, expressions, assignments)
-    statements = Statements(state, lookups, bindings, annotations, tests, expressions, assignments)
-    blocks = Blocks(
-        state, lookups, bindings, tests, expressions, assignments, imports, definitions, statements
-    )
-    state.eval, state.visit_block = expressions.eval, blocks.visit_block
-    state.visit_body = definitions.visit_body
-    return lookups
-
-
-def _walk_module(tree: ast.Module, state: State) -> Scope:
+def _walk_module(tree: ast.Module, walk: Blocks) -> Scope:
     """Walk all that runs when the module is imported; its scope."""
     module = Scope("module", tree, None)
-    state.scopes.append(module)
+    walk.scopes.append(module)
     local = frozenset(bound_names(tree.body))
-    state.frame = Frame(module, Env(), None, local, live=True)
-    state.visit_block(tree.body)
+    walk.frame = Frame(module, Env(), None, local, live=True)
+    walk.visit_block(tree.body)
     return module
 
 
-def _walk(tree: ast.Module, state: State) -> SemanticModel:
-    module = _walk_module(tree, state)
-    outermost = state.frame
-    _soften_globals(state)
-    state.module_done = True
-    while state.queue:
-        item = state.queue.popleft()
-        if item.node in state.waiting:
-            state.visit_body(item)
-    for name in state.exports:
+def _walk(tree: ast.Module, walk: Blocks) -> SemanticModel:
+    module = _walk_module(tree, walk)
+    outermost = walk.frame
+    _soften_globals(walk)
+    walk.module_done = True
+    while walk.queue:
+        item = walk.queue.popleft()
+        if item.node in walk.waiting:
+            walk.visit_body(item)
+    for name in walk.exports:
         for binding in module.bindings.get(name, ()):
             binding.exported = True
-    state.uses.sort(key=lambda use: (use.start, use.end))
-    _note_flagged(state)
+    walk.uses.sort(key=lambda use: (use.start, use.end))
+    _note_flagged(walk)
     names = SemanticModel(
         tree,
         module,
-        state.uses,
-        state.bindings,
-        state.imports,
-        state.scopes,
-        frozenset(state.exports),
-        state.values,
-        state.operations,
-        state.guarded,
-        state.asked,
-        state.seen,
-        state.called,
+        walk.uses,
+        walk.bindings,
+        walk.imports,
+        walk.scopes,
+        frozenset(walk.exports),
+        walk.values,
+        walk.operations,
+        walk.guarded,
+        walk.asked,
+        walk.seen,
+        walk.called,
     )
-    state.walked.held = {name: slot[0] for name, slot in outermost.every.items()}
-    state.guarded.begin(names, state.walked)
+    walk.walked.held = {name: slot[0] for name, slot in outermost.every.items()}
+    walk.guarded.begin(names, walk.walked)
     return names
 
 
-def _note_flagged(state: State) -> None:
+def _note_flagged(walk: Blocks) -> None:
     """Note what those `try` statements use whose outcome a flag tells; other files may ask for it."""
-    if state.flagged:
-        places = used(state.uses, state.imports)
-        for attempt in dict.fromkeys(state.flagged):
+    if walk.flagged:
+        places = used(walk.uses, walk.imports)
+        for attempt in dict.fromkeys(walk.flagged):
             read_attempt(attempt, places)
 
 
-def _soften_globals(state: State) -> None:
+def _soften_globals(walk: Blocks) -> None:
     """A function that rebinds a global name may run before any other: what it holds is not sure."""
-    if "global " not in state.source.text:
+    if "global " not in walk.source.text:
         return
-    every = state.frame.every
-    for item in state.queue:
+    every = walk.frame.every
+    for item in walk.queue:
         for name in stored_names(item.local, "global "):
             slot = every.get(name)
             if slot is not None and has_objects(slot[0]):

@@ -6,6 +6,7 @@ A walk without evidence has nothing of this.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from torchmigrate.evidence.evidence import RECEIVER, SHAPES, SeenPlaces, Slots
 from torchmigrate.evidence.kinds import OBJECT, TENSOR, Seen
@@ -13,24 +14,24 @@ from torchmigrate.semantics.model import REFERENCE, Instance, Role, Value
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values import objects, types
 from torchmigrate.semantics.values.slots import UNKNOWN
-from torchmigrate.semantics.walk.chains import Chains
-from torchmigrate.semantics.walk.lookups import Lookups
-from torchmigrate.semantics.walk.members import Members
-from torchmigrate.semantics.walk.state import State
-from torchmigrate.semantics.walk.uses import Uses
+from torchmigrate.semantics.walk.blocks import Blocks
+from torchmigrate.semantics.walk.state import SourceLike
 
 
-class SeenChains(Chains):
-    """Follows chains, and asks what was seen where their names are looked up."""
+class SeenWalk(Blocks):
+    """A walk that asks what was seen where the names of chains are looked up."""
 
-    __slots__ = ("expressions", "seen")
+    __slots__ = ("places",)
 
     def __init__(
-        self, state: State, uses: Uses, lookups: Lookups, members: Members, seen: SeenPlaces
+        self,
+        source: SourceLike,
+        roots: frozenset[str],
+        given: Mapping[str, Value] | None,
+        places: SeenPlaces,
     ) -> None:
-        super().__init__(state, uses, lookups, members)
-        self.seen = seen
-        self.expressions: dict[int, tuple[Seen, ...]] = {}  # by the id of each: what it was
+        super().__init__(source, roots, given)
+        self.places = places
 
     def chain(
         self,
@@ -40,7 +41,7 @@ class SeenChains(Chains):
         decorates: ast.AST | None = None,
     ) -> Value:
         """The value of a chain, as `Chains.chain`; what only runs say of an object is not sure."""
-        slots = self.seen.at(node) if self.state.string_base is None else None
+        slots = self.places.at(node) if self.string_base is None else None
         if slots is None:
             return super().chain(node, role, call, decorates)
         self._note(node, slots, call)
@@ -48,22 +49,22 @@ class SeenChains(Chains):
         if held is None or not isinstance(node, ast.Attribute):
             return super().chain(node, role, call, decorates)
         # The object is a chain, or another expression, of its own.
-        before, self.state.role = self.state.role, REFERENCE
-        value = self.state.eval(node.value)
-        self.state.role = before
+        before, self.role = self.role, REFERENCE
+        value = self.eval(node.value)
+        self.role = before
         told = types.level(value) >= types.STATED if held == objects.TENSOR else value is not UNKNOWN
         if not told:
             value = (Instance(held, False, stated=True),)
-        first = len(self.state.uses)
+        first = len(self.uses)
         result = self.chain_of(node, node.value, value, (), [node.attr], role, call, decorates)
-        for use in self.state.uses[first:]:
+        for use in self.uses[first:]:
             if use.node is node and not use.sure:
                 use.seen = True
         return result
 
     def _note(self, node: ast.expr, slots: Slots, call: ast.Call | None) -> None:
         """Remember what was seen of the receiver and the arguments of a place."""
-        known = self.expressions
+        known = self.seen
         if isinstance(node, ast.Attribute) and slots.get(RECEIVER):
             known[id(node.value)] = slots[RECEIVER]
         if call is None:

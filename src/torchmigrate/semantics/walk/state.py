@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from torchmigrate.semantics.formulas import TryGuard
 from torchmigrate.semantics.guards.maker import GuardMaker
-from torchmigrate.semantics.guards.peeking import Walked
+from torchmigrate.semantics.guards.peeking import Peeking, Walked
 from torchmigrate.semantics.model import REFERENCE, Binding, Operation, Scope, Use, Value
 from torchmigrate.semantics.values.frames import Deferred, Frame
 
@@ -34,11 +34,13 @@ class SourceLike(Protocol):
     def offset(self, line: int, column: int) -> int: ...
 
 
-class State:
+class State(Peeking):
     """The state of one walk.
 
-    Expressions hold expressions, blocks hold blocks, and a call may be of a function that is not walked yet:
-    `eval`, `visit_block` and `visit_body` are the ways back up, for parts that the ones above are made of.
+    The walk is one object, of a class that is written in layers, a module each: names, results, chains,
+    calls, expressions, statements, definitions, blocks. Lower layers call `eval`, `visit_block` and
+    `visit_body` of higher ones, because an attribute may be one of any expression, and a call may be of a
+    function that is not walked yet.
 
     Args:
         source: the text, and the way from `ast` places to offsets.
@@ -53,9 +55,10 @@ class State:
         "block",
         "branch_test",
         "called",
+        "called_now",
         "classes",
         "conditional",
-        "eval",
+        "depth",
         "exports",
         "flagged",
         "frame",
@@ -89,8 +92,6 @@ class State:
         "unknown_star",
         "uses",
         "values",
-        "visit_block",
-        "visit_body",
         "waiting",
         "walked",
     )
@@ -101,9 +102,6 @@ class State:
         self.source = source
         self.roots = roots
         self.given = given or {}
-        self.eval: Callable[[ast.expr], Value]  # of `Expressions`
-        self.visit_block: Callable[[list[ast.stmt]], bool]  # of `Blocks`
-        self.visit_body: Callable[[Deferred], None]  # of `Definitions`
         # What is found.
         self.uses: list[Use] = []
         self.values: dict[int, Value] = {}
@@ -131,6 +129,7 @@ class State:
         self.returns: dict[ast.AST, Value] = {}  # of functions, as far as it was computed
         self.queue: deque[Deferred] = deque()  # functions whose bodies are to be walked
         self.waiting: dict[ast.AST, Deferred] = {}  # those that have not been
+        self.depth = 0  # functions that are walked one within the other
         self.setups = 0  # those of them that put on `self` what other methods find there
         self.module_done = False
         # Where the walk is.
@@ -146,7 +145,20 @@ class State:
         self.string_base: int | None = None  # offset of a string annotation that is being read
         self.fstring: ast.JoinedStr | None = None
         self.uncertain = 0  # depth of expressions around this place that need not run
+        self.called_now: ast.Call | None = None  # whose function is being evaluated, if that is not a name
         self.nested = 0  # how many conditions are around this place: `a and (b or (c and ...))`
+
+    def eval(self, node: ast.expr) -> Value:
+        """What an expression may be."""
+        raise NotImplementedError
+
+    def visit_block(self, block: list[ast.stmt]) -> bool:
+        """Walk statements in order; whether the end of the block is never reached."""
+        raise NotImplementedError
+
+    def visit_body(self, item: Deferred) -> None:
+        """Walk the body of a function."""
+        raise NotImplementedError
 
     def leave(self) -> tuple[object, ...]:
         """Leave this place for the body of another function; what `resume` needs to come back."""
