@@ -13,6 +13,7 @@ from torchmigrate.catalogue.pages import url_of
 from torchmigrate.catalogue.variants import rule_for_symbol
 from torchmigrate.config.settings import Settings
 from torchmigrate.files.digests import digest_of
+from torchmigrate.files.paths import entries
 from torchmigrate.files.reading import UnreadableError, is_below, read
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason, Severity, Timeline
 from torchmigrate.project.listing import project_around
@@ -60,7 +61,8 @@ class TextFile:
 
     def _read(self, path: Path) -> str | None:
         try:
-            data = read(path, within=self.project)
+            # Most of the files that a command or an import may mean are not there.
+            data = read(path, within=self.project) if path.name in entries(path.parent) else None
         except UnreadableError:
             data = None
         if self.questions is not None:

@@ -8,7 +8,8 @@ does not pass: then the fix depends on the script, which is looked up in the pro
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Reason, because
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.spans import replaced
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import Nodes
 from torchmigrate.texts.commands import Command, Word
 from torchmigrate.texts.file import TextFile
 from torchmigrate.texts.finders.words import matches
@@ -33,10 +34,16 @@ _PLACEHOLDER = pattern(r"[$<>{}*]|^\.\.\.$|^\[")
 
 
 class _Script(Struct, frozen=True):
-    """What is started. text: of the file and the modules that it imports; None if it was not found."""
+    """What is started.
+
+    found: whether it is a file of the project. reads, takes: whether it, or a module of the project that it
+    imports, reads `LOCAL_RANK`, and takes `--local-rank`.
+    """
 
     name: str | None
-    text: str | None
+    found: bool = False
+    reads: bool = False
+    takes: bool = False
 
 
 def find(rule: Rule, file: TextFile) -> Iterator[Finding | None]:
@@ -59,9 +66,9 @@ def _finding(rule: Rule, command: Command, index: int, file: TextFile) -> Findin
         blocked_by = because("`--use_env` may not be an argument of the launcher")
     elif flags:
         fix = _fix(rule, command, index, flags, Applicability.SAFE, (), file)
-    elif script.text is not None and _READS.search(script.text):
+    elif script.reads:
         level, why = Applicability.SAFE, ""
-        if _TAKES.search(script.text):
+        if script.takes:
             level, why = (
                 Applicability.UNSAFE,
                 "the script reads `LOCAL_RANK`, but also takes `--local-rank`",
@@ -71,7 +78,7 @@ def _finding(rule: Rule, command: Command, index: int, file: TextFile) -> Findin
         name = script.name
         if name is None:
             what = "the command does not name the script"
-        elif script.text is None:
+        elif not script.found:
             what = f"`{name}` was not found"
         else:
             what = f"`{name}` does not read `LOCAL_RANK`"
@@ -98,18 +105,28 @@ def _options(words: Sequence[Word], first: int) -> Iterator[Word]:
 def _script(words: Sequence[Word], index: int, file: TextFile) -> _Script:
     given = [word.text for word in words[index : index + 2]]
     if not given:
-        return _Script(None, None)
+        return _Script(None)
     name = given[0]
     if name in _MODULE:
         if len(given) < 2 or _PLACEHOLDER.search(given[1]):
-            return _Script(None, None)
+            return _Script(None)
         module = given[1].replace(".", "/")
         text = file.find_beside(f"{module}.py") or file.find_beside(f"{module}/__main__.py")
-        return _Script(given[1], text)
+        return _read(given[1], None if text is None else [text])
     if not name.endswith(".py") or _PLACEHOLDER.search(name):
-        return _Script(None, None)
+        return _Script(None)
     text = file.find_beside(name)
-    return _Script(name, None if text is None else "\n".join(_with_imported(name, text, file)))
+    return _read(name, None if text is None else _with_imported(name, text, file))
+
+
+def _read(name: str, texts: Iterable[str] | None) -> _Script:
+    reads = takes = False
+    for text in texts or ():
+        reads = reads or _READS.search(text) is not None
+        takes = takes or _TAKES.search(text) is not None
+        if reads and takes:
+            break
+    return _Script(name, texts is not None, reads, takes)
 
 
 def _with_imported(name: str, text: str, file: TextFile) -> Iterator[str]:
@@ -129,28 +146,27 @@ def _with_imported(name: str, text: str, file: TextFile) -> Iterator[str]:
 
 def _imported(name: str, text: str, depth: int) -> Iterator[str]:
     """The files that may hold the modules that a file imports, in its directory and those around it."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
     around = name.split("/")[:-1]
-    for node in walk(tree):
-        if isinstance(node, ast.Import):
-            modules = [(0, alias.name.split(".")) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module.split(".") if node.module else []
-            modules = [(node.level, base), *((node.level, [*base, alias.name]) for alias in node.names)]
-        else:
-            continue
-        for level, parts in modules:
-            if not parts or parts[0] in _NEVER_IN_A_PROJECT:
-                continue
-            places = range(depth, -1, -1) if level == 0 else [len(around) - level + 1]
-            for place in places:
-                if place >= 0:
-                    path = "/".join([*around[:place], *parts])
-                    yield f"{path}.py"
-                    yield f"{path}/__init__.py"
+    for level, parts in _modules(text):
+        for place in range(depth, -1, -1) if level == 0 else [len(around) - level + 1]:
+            if place >= 0:
+                path = "/".join([*around[:place], *parts])
+                yield f"{path}.py"
+                yield f"{path}/__init__.py"
+
+
+@lru_cache(maxsize=512)  # many commands start the same few scripts
+def _modules(text: str) -> list[tuple[int, list[str]]]:
+    """The modules that a file may import, with the level of each import, and the parts of the name."""
+    try:
+        nodes = Nodes(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = [(0, alias.name.split(".")) for node in nodes(ast.Import) for alias in node.names]
+    for node in nodes(ast.ImportFrom):
+        base = node.module.split(".") if node.module else []
+        found += [(node.level, base), *((node.level, [*base, alias.name]) for alias in node.names)]
+    return [(level, parts) for level, parts in found if parts and parts[0] not in _NEVER_IN_A_PROJECT]
 
 
 def _fix(
