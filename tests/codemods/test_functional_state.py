@@ -470,6 +470,90 @@ _, p = make_functional(model)
 _, q, b = make_functional_with_buffers(normed, True)
 out = [*(p + q + b)]
 """,
+    "a hypernetwork that gives a list": """
+class Hyper(nn.Module):
+    def __init__(self, target):
+        super().__init__()
+        self.func, params = make_functional(target)
+        self.shapes = [p.shape for p in params]
+        self.heads = nn.ModuleList([nn.Linear(3, p.numel()) for p in params])
+
+    def forward(self, z, x):
+        params = [head(z).view(self.shapes[i]) for i, head in enumerate(self.heads)]
+        params[0] = params[0] * 2
+        return self.func(params, x)
+
+torch.manual_seed(1)
+hyper = Hyper(nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.99)))
+torch.manual_seed(2)
+out = [hyper(x[0], x)]
+torch.optim.SGD(hyper.heads.parameters(), lr=0.1).zero_grad()
+out[0].sum().backward()
+out += [p.grad for p in hyper.heads.parameters()]
+hyper.eval()
+out += [hyper(x[0], x)]
+hyper.double()
+out += [hyper(x[0].double(), x.double())]
+""",
+    "a hypernetwork that gives a flat vector": """
+class Functional(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.sizes = {k: p.size() for k, p in module.named_parameters()}
+        self.functional, self.named_params = make_functional(module)
+
+    def forward(self, vector, *args, **kwargs):
+        params = []
+        start = 0
+        for p in self.named_params:
+            end = start + p.numel()
+            params.append(vector[start:end].view(p.size()))
+            start = end
+        return self.functional(params, *args, **kwargs)
+
+class Hyper(nn.Module):
+    def __init__(self, target):
+        super().__init__()
+        self.target = Functional(target)
+        self.net = nn.Linear(3, sum(p.numel() for p in target.parameters()))
+
+    def forward(self, z, x):
+        one = self.target(self.net(z[0]), x, scale=2.0)
+        return one, vmap(self.target, in_dims=(0, None))(self.net(z), x)
+
+torch.manual_seed(1)
+out = Hyper(model)(x, x)
+""",
+    "a hypernetwork that splits a vector": """
+class Hyper(nn.Module):
+    def __init__(self, target):
+        super().__init__()
+        func, params, buffers = make_functional_with_buffers(target)
+        self.func = func
+        self.sizes, self.shapes = [p.numel() for p in params], [p.shape for p in params]
+        self.buffers0 = buffers
+        self.net = nn.Linear(3, sum(self.sizes))
+
+    def forward(self, z, x):
+        parts = torch.split(self.net(z), self.sizes)
+        return self.func([p.reshape(s) for p, s in zip(parts, self.shapes)], self.buffers0, x)
+
+torch.manual_seed(1)
+hyper = Hyper(normed)
+out = [hyper(x[0], x), hyper.buffers0[0], hyper.eval()(x[0], x), hyper.buffers0[0]]
+""",
+    "only parameters of a submodule": """
+class Kept(Net):
+    def __init__(self):
+        super().__init__()
+        self.f, self.p = make_functional(model)
+
+    def forward(self, x):
+        return self.f(self.p, x)
+
+kept = Kept()
+out = [kept(x), torch.tensor([p.numel() for p in kept.parameters() if not p.is_meta])]
+""",
     "names that are taken": """
 base_model = param_names = functional_model = 1
 class A:
@@ -505,15 +589,15 @@ REFUSED = {
         "f, p = make_functional(model)\nsave(p)\nnn.ModuleList([f])\n",
         "`torch.nn.ModuleList` takes a module",
     ),
-    "a submodule": (
+    "a submodule that starts in a mode of its own": (
         "class A(Net):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.f, self.p = make_functional(model)\n        save(self.p)\n",
-        "follows `train()`",
+        "        self.f, self.p = make_functional(model.eval())\n        save(self.p)\n",
+        "has a mode of its own until `train()`",
     ),
-    "a submodule that had another name": (
-        "class A(nn.Module):\n    def run(self):\n        f, p = make_functional(model)\n"
-        "        self.f = f\n        save(p)\n",
-        "`self.f` is a submodule",
+    "a submodule that is set elsewhere": (
+        "class A(nn.Module):\n    def put(self, f):\n        self.f = f\n\n"
+        "    def make(self):\n        f, p = make_functional(model)\n        self.put(f)\n        save(p)\n",
+        "`self.f` is a submodule that is set elsewhere",
     ),
     "kept in a loop": (
         "kept = []\nfor m in [model]:\n    f, p = make_functional(m)\n    kept.append((f, p))\n",

@@ -278,6 +278,8 @@ class Flow(Expressions):
         if cell is not None:
             if self.final and self._is_state(self.cells.get(cell)) and kind is None:
                 self.fail(target, "holds the state of a model and other values")
+            if isinstance(kind, Model) and self.writer.is_submodule(target):
+                self.fail(target, "would register the parameters of the copy")
             self.put(cell, kind)
         elif isinstance(target, (ast.Tuple, ast.List)):
             items = kind.items if isinstance(kind, Many) else (None,) * len(target.elts)

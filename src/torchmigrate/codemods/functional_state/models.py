@@ -39,6 +39,11 @@ _AS_FUNCTION = (
     "receives it"
 )
 
+_AS_ATTRIBUTE = (
+    "the functional model becomes a function instead of a submodule: `state_dict()` no longer has its empty "
+    "parameters, and the object cannot be pickled"
+)
+
 _IMPORTED_AGAIN = "another file may import the name from this one"
 _ALONE = 8  # every attempt reads the whole file
 
@@ -47,7 +52,7 @@ class ModelGroup(Struct):
     """Calls that are rewritten together, or not at all.
 
     reason: why not. calls: of the functional models. blocking: the expression that is in the way.
-    kept: why the state stays a tuple.
+    kept: why the state stays a tuple. changed: why that is unsafe.
     """
 
     makes: dict[int, Use]
@@ -57,6 +62,7 @@ class ModelGroup(Struct):
     calls: list[ast.Call] = field(default_factory=list)
     blocking: ast.expr | None = None
     kept: str = ""
+    changed: str = _AS_FUNCTION
     fix: Fix | None = None
     shown: bool = False
 
@@ -80,7 +86,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
                 rule,
                 title,
                 level,
-                because(_AS_FUNCTION) if group.kept else reasons,
+                because(group.changed) if group.kept else reasons,
                 group.edits,
                 group.releases,
             )
@@ -259,6 +265,8 @@ def _with_tuples(
             if not isinstance(statement, (ast.Assign, ast.Return)) or statement.value is not make.call:
                 raise Unclear("the result is not assigned", make.call)
             writer.write(make, statement, _speller(uses[key], file, extra))
+        if writer.submodules:
+            group.changed = _AS_ATTRIBUTE
         group.edits = tuple(sorted([*flow.writer.rewriting.edits(), *extra]))
     except (Unclear, Crowded) as error:
         group.reason, group.blocking = str(error), getattr(error, "node", None)

@@ -23,10 +23,10 @@ from torchmigrate.codemods.functional_state.writer import StateWriter
 from torchmigrate.rewrite.code import Code, code, several
 from torchmigrate.rewrite.statements import NewFunction, NewStatement
 from torchmigrate.source.text import Source
+from torchmigrate.source.trees import walk
 
 _MODULE_PARTS = frozenset(("stateless_model", "param_names", "buffer_names", "names_map", "all_names_map"))
 _METHODS = (("named_parameters", "parameters"), ("named_buffers", "buffers"))
-_DEEPEST = 8  # classes may inherit from themselves, in a file that cannot run
 _MODES = frozenset(("eval", "train"))  # done to a module in place
 
 
@@ -40,14 +40,19 @@ class TupleWriter(MakeWriter):
     def __init__(self, source: Source, writer: StateWriter, flow: Flow) -> None:
         super().__init__(source, writer, flow, wrapped=True)
         self.mentions = flow.models()
+        self.submodules = False  # whether one was a submodule
         for name in sorted(_MODULE_PARTS):
             of_file = any(isinstance(item.ctx, ast.Store) for item in flow.local.attributes(name))
             for part in [] if of_file else flow.local.attributes(name):
                 raise Unclear(f"`.{name}` of a functional model has no equivalent", part)
         for mention in self.mentions:
             kept = flow.local.parent(mention)
-            if isinstance(kept, ast.Assign) and isinstance(kept.targets[0], ast.Attribute):
-                self._check_submodule(kept.targets[0], kept)
+            target = kept.targets[0] if isinstance(kept, ast.Assign) else None
+            if isinstance(target, ast.Attribute) and self.writer.is_submodule(target):
+                made = [flow.local.statement_of(make.call) for make in flow.makes.values()]
+                if not any(target is self._submodule_of(item) for item in made):
+                    shown = self.source.shown(target)
+                    raise Unclear(f"`{shown}` is a submodule that is set elsewhere", target)
             for call in flow.local.around(mention):
                 if isinstance(call, (ast.stmt, ast.Lambda)):
                     break
@@ -63,8 +68,6 @@ class TupleWriter(MakeWriter):
         if isinstance(self.flow.local.function_of(statement), ast.ClassDef):
             raise Unclear("it is created in a class body, whose names a function in it cannot see", make.call)
         model = targets[0] if targets else None
-        if isinstance(model, ast.Attribute):
-            self._check_submodule(model, statement)
         if model is not None and not self._is_read(model):
             return self._states_only(make, statement, targets, spell)
         self._check_loop(make, statement, targets)
@@ -78,7 +81,7 @@ class TupleWriter(MakeWriter):
         made = [
             *before,
             *(assigned(name, listed) for name, (listed, _) in zip(names, states, strict=True)),
-            self._keyed_function(function, base, names, spell),
+            self._keyed_function(function, base, names, self._mode(make, statement), spell),
         ]
         values = [code("tuple($x)", x=tensors) for _, tensors in states]
         if not targets:
@@ -93,17 +96,24 @@ class TupleWriter(MakeWriter):
         return made
 
     def _keyed_function(
-        self, name: str, base: str, names: Sequence[str], spell: Callable[[str], str]
+        self, name: str, base: str, names: Sequence[str], mode: Code | None, spell: Callable[[str], str]
     ) -> NewFunction:
-        """The function that is called with tuples. names: the variables with the keys of each."""
+        """The function that is called with tuples.
+
+        Args:
+            names: the variables with the keys of each.
+            mode: whether the model is trained, if that changes.
+        """
         given = ["params", "buffers"][: len(names)]
         pairs = [code("dict(zip($x, $y))", x=keys, y=state) for keys, state in zip(names, given, strict=True)]
         made = [] if len(pairs) == 1 else [code("state = ($x)", x=several(pairs))]
+        if mode is not None:
+            made.append(code("$base.train($mode)", base=base, mode=mode))
         call = code(
             "return $f($base, $state, args, kwargs)",
             f=spell("torch.func.functional_call"),
             base=base,
-            state="state" if made else pairs[0],
+            state="state" if len(pairs) > 1 else pairs[0],
         )
         return NewFunction(name, (*given, "*args", "**kwargs"), (*made, call))
 
@@ -190,26 +200,34 @@ class TupleWriter(MakeWriter):
                 raise Unclear(f"`{shown}` needs a module, but the model would become a function", part)
             self.writer.replace(mention, code("$base", base=base), True)
 
-    def _check_submodule(self, target: ast.Attribute, statement: ast.stmt) -> None:
-        if self._in_module(statement):
-            shown = self.source.shown(target)
-            raise Unclear(f"`{shown}` is a submodule and follows `train()`; a function would not", target)
+    def _submodule_of(self, statement: ast.stmt | None) -> ast.Attribute | None:
+        """The attribute of a module, `self.f`, that the model of a statement is given to in its function."""
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            return None
+        local, model = self.flow.local, target.elts[0]
+        kept: list[ast.expr] = [model]
+        for mention in self.mentions:
+            outer = local.parent(mention)
+            if isinstance(outer, ast.Assign) and self._cell(mention) == self._cell(model):
+                same = local.function_of(mention) is local.function_of(model)
+                kept += outer.targets if same else []
+        return next((item for item in kept if self.writer.is_submodule(item)), None)  # type: ignore[return-value]
 
-    def _in_module(self, statement: ast.stmt) -> bool:
-        """Whether a statement belongs to a class that is a module."""
-        classes = [outer for outer in self.flow.local.around(statement) if isinstance(outer, ast.ClassDef)]
-        for number, outer in enumerate(classes):
-            for base in outer.bases:
-                name = self.flow.qualified(base)
-                if name.startswith("torch.nn.") or name.rpartition(".")[2].endswith("Module"):
-                    return True
-                if number < _DEEPEST and isinstance(base, ast.Name):
-                    classes += [
-                        item.node
-                        for item in self.flow.local.bindings(base.id)
-                        if isinstance(item.node, ast.ClassDef)
-                    ]
-        return False
+    def _mode(self, make: Make, statement: ast.stmt) -> Code | None:
+        """`self.training` for a functional model that is a submodule, whose mode `train()` would change.
+
+        Raises:
+            Unclear: the mode may be another one.
+        """
+        submodule = self._submodule_of(statement)
+        if submodule is None:
+            return None
+        if any(isinstance(node, ast.Attribute) and node.attr in _MODES for node in walk(make.call)):
+            shown = self.source.shown(submodule)
+            raise Unclear(f"`{shown}` has a mode of its own until `train()` is called", submodule)
+        self.submodules = True
+        return code("$owner.training", owner=submodule.value)
 
     def _cell(self, node: ast.expr) -> Cell:
         return self.flow.cell(ast.unparse(node), self.flow.scope_of(node))

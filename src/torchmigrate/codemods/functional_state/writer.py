@@ -19,6 +19,7 @@ class StateWriter:
 
     def __init__(self, file: FileContext, local: TreeIndex) -> None:
         self.source = file.source
+        self.flow = file.flow
         self.local = local
         self.rewriting = file.rewriting()
         self.module_methods: list[ast.Call] = []  # `fmodel.eval()`
@@ -49,6 +50,17 @@ class StateWriter:
             found = f"{name}_{number}"
         self._given.add((function, found))
         return found
+
+    def is_submodule(self, target: ast.expr) -> bool:
+        """Whether a target is `self.x` in a class that is a module."""
+        classes, names = self.flow.classes, self.flow.names
+        owner = classes.owner_of(target.value) if isinstance(target, ast.Attribute) else None
+        for each in classes.lineage(owner) if owner is not None else ():
+            for base in each.bases:
+                last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+                if last.endswith("Module") or (names.qualified(base) or "").startswith("torch.nn."):
+                    return True
+        return False
 
     def key(self) -> str:
         """The variable for the name of a parameter."""
