@@ -162,7 +162,7 @@ def test_strings_comments_and_continuation_lines_stay_right():
         ("global h\nh = net(Variable(x, volatile=True))", "is global"),
         (
             "h = Variable(x, volatile=True)\nfor y in p:\n    a, c = net(h), net(y)\n    c.backward()\n    h = a * 2",
-            "also computes something else",
+            "`backward()` is called between",
         ),
         ("h = Variable(x, volatile=True); a = net(h)", "more than one statement"),
         ("h = Variable(x, requires_grad=True, volatile=True)\na = net(h)", "`requires_grad`"),

@@ -218,7 +218,10 @@ def test_functions_inside_of_one_change_with_it():
             "def wrap(x, v=True):\n    return Variable(x, volatile=v)\nprint(net(wrap(x,  # this\n  v=True)))",
             "between the arguments",
         ),
-        ("def wrap(x, v):\n    return Variable(x, volatile=v)\nclass A:\n    x = wrap(y, True)", "class"),
+        (
+            "def wrap(x, v):\n    return Variable(x, volatile=v)\nclass A:\n    x = wrap(y, True)",
+            "some callers",
+        ),
     ],
 )
 def test_kept(body: str, why: str):
@@ -296,3 +299,46 @@ def test_names_of_the_module():
         """)
     _, new = check(text)
     assert "boxes = make(3)\n" in new and "no_grad" in new
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        # What only one branch makes without gradients is no reason to take those of the other.
+        (
+            "def f(net, x, y, p):\n    if p:\n        h = net(Variable(x, volatile=True)).data.sum()\n"
+            "    else:\n        h = net(y)\n    return h",
+            "    else:\n        h = net(y)\n    return h",
+        ),
+        # Nor is what stands between, if the function returns it.
+        (
+            "def f(net, x, y):\n    h = Variable(x, volatile=True)\n    a = net(h)\n    b = net(y)\n"
+            "    c = net(a).data\n    return b, c",
+            "    b = net(y)\n    with torch.no_grad():\n        c = net(a).data\n",
+        ),
+        # A container that the caller gives is the way out of the function.
+        (
+            "def f(net, x, y, out):\n    h = Variable(x, volatile=True)\n    a = net(h)\n"
+            "    out.append(net(y))\n    c = net(a).data\n    return c",
+            "    out.append(net(y))\n    with torch.no_grad():\n        c = net(a).data\n",
+        ),
+    ],
+)
+def test_what_else_the_function_computes_keeps_its_gradients(body: str, kept: str):
+    _, new = check(dedent(body + "\n"))
+    assert kept in new and "volatile" not in new
+
+
+def test_callers_of_a_method_in_derived_classes():
+    text = dedent("""
+        class Agent:
+            def wrap(self, x, volatile=False):
+                return Variable(x, volatile=volatile)
+
+        class Player(Agent):
+            def play(self, x):
+                return self.net(self.wrap(x, True)).data
+        """)
+    _, new = check(text)
+    assert "def wrap(self, x):" in new
+    assert "        with torch.no_grad():\n            return self.net(self.wrap(x)).data\n" in new

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.volatile.function import is_false
 from torchmigrate.codemods.volatile.plan import VolatilePlan
-from torchmigrate.codemods.volatile.sites import VARIABLE
+from torchmigrate.codemods.volatile.sites import VARIABLE, is_false
 from torchmigrate.findings import Finding, Fix, Reason
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.semantics.flow.mentions import parameters
+from torchmigrate.semantics.flow.steps import Step
 from torchmigrate.semantics.model import Role, SemanticModel
-from torchmigrate.source.trees import children, walk
 
 _PLAN = "volatile"
 _WRAPPER = pattern(r"var(?:iable)?s?\Z|\Avar|prepare_batch\Z", re.IGNORECASE)
@@ -71,64 +68,39 @@ def _explained(finding: Finding, fix: Fix | tuple[Reason, ...] | None) -> Findin
 
 def _wrapped(rule: Rule, file: FileContext, plan: VolatilePlan) -> Iterator[Finding]:
     """Calls that ask a function of the file, or one called `to_var`, to make volatile variables."""
+    flow = file.flow
     imports = any((item.target or "").partition(".")[0] == "torch" for item in file.names.imports)
-    taking: defaultdict[str, list[ast.FunctionDef]] = defaultdict(list)
-    own: dict[str, bool] = {}  # functions of the file: whether they make volatile variables
-    calls: list[ast.Call] = []
-    todo: list[ast.AST] = [file.names.tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.FunctionDef):
-            own.setdefault(node.name, False)
-            if "volatile" in parameters(node.args):
-                taking[node.name].append(node)
-        elif isinstance(node, ast.Call):
-            calls.append(node)
-        elif isinstance(node, ast.JoinedStr):
-            continue  # where things are in there is known since Python 3.12 only
-        todo.extend(children(node))
-    wrappers = {id(use.call) for use in file.names.uses if VARIABLE in use.candidates}
-    asked = {name: [_handed_on(node, wrappers) for node in taking[name]] for name in taking}
-    for _ in taking:  # one of them may hand it on to another
-        before = dict(own)
-        for name, callees in asked.items():
-            own[name] = own[name] or any(
-                callee is None or own.get(callee, _WRAPPER.search(callee))
-                for each in callees
-                for callee in each
-            )
-        if own == before:
-            break
-    known = {id(use.call) for use in file.names.uses if use.role is Role.CALL}
-    for call in calls:
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if id(call) in known or not (own[name] if name in own else imports and _WRAPPER.search(name)):
-            continue
-        for item in call.keywords:
-            if item.arg == "volatile" and not (isinstance(item.value, ast.Name) or is_false(item.value)):
-                finding = finding_at(rule, file, file.source.span(item), symbol=VARIABLE, fix=None)
-                fix = plan.outcome(call, rule)
-                advice = f"`{name}` creates volatile variables: remove its parameter, and {rule.advice}"
-                yield _explained(finding, fix) if fix is not None else replace(finding, help=advice)
+    made = {use.call for use in file.names.uses if VARIABLE in use.candidates and use.call is not None}
+    known = {use.call for use in file.names.uses if use.role is Role.CALL}
+    own = {node.name for node in file.names.nodes(ast.FunctionDef)}
+    given: dict[ast.AST, tuple[ast.Call, ast.keyword]] = {
+        item.value: (call, item)
+        for call in file.names.nodes(ast.Call)
+        for item in call.keywords
+        if item.arg == "volatile" and not is_false(item.value)
+    }
+    asks = {call for call, _ in given.values() if call not in known and imports and _is_wrapper(call, own)}
+    todo = [Step(value) for value, (call, _) in given.items() if call in made or call in asks]
+    todo += [Step(setting.statement.value) for setting in plan.settings]
+    seen = set(todo)
+    for step in todo:  # what they are given comes from such calls
+        if step.node in given and given[step.node][0] not in known:
+            asks.add(given[step.node][0])
+        new = [each for each in flow.steps(step) if each not in seen]
+        seen.update(new)
+        todo += new
+    for value, (call, item) in given.items():
+        if call in asks and not isinstance(value, ast.Name):
+            finding = finding_at(rule, file, file.source.span(item), symbol=VARIABLE, fix=None)
+            fix = plan.outcome(call, rule)
+            advice = f"`{_name(call)}` creates volatile variables: remove its parameter, and {rule.advice}"
+            yield _explained(finding, fix) if fix is not None else replace(finding, help=advice)
 
 
-def _handed_on(function: ast.FunctionDef, wrappers: Collection[int]) -> set[str | None]:
-    """What a function calls with `volatile=volatile`; None: it makes such a variable itself.
+def _name(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
-    Args:
-        wrappers: id() of the calls of `Variable` in the file.
-    """
-    found: set[str | None] = set()
-    for node in walk(function):
-        if isinstance(node, ast.Attribute) and node.attr == "volatile" and isinstance(node.ctx, ast.Store):
-            found.add(None)
-        if not isinstance(node, ast.Call):
-            continue
-        given = [item.value for item in node.keywords if item.arg == "volatile"]
-        if id(node) in wrappers:
-            found.add(None)
-        elif any(getattr(value, "id", "") == "volatile" for value in given):
-            found.add(
-                node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            )
-    return found
+
+def _is_wrapper(call: ast.Call, own: Collection[str]) -> bool:
+    """Whether a function of another file has the name of one that makes variables."""
+    return _name(call) not in own and bool(_WRAPPER.search(_name(call)))

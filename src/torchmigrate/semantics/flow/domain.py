@@ -31,7 +31,6 @@ Values = frozenset[T | Sentinel]
 NOTHING: frozenset[Sentinel] = frozenset()
 _UNKNOWN: frozenset[Sentinel] = frozenset([UNKNOWN])
 _OPEN: frozenset[Sentinel] = frozenset([OPEN])
-MOST_VALUES = 8
 
 
 class Domain(Generic[T]):
@@ -39,7 +38,11 @@ class Domain(Generic[T]):
 
     An expression has a set of values, with `UNKNOWN` if a way to it is not known. The sets only grow while
     ways are followed, so that loops and recursion come to an end.
+
+    most: of how many values an expression may be one; what may be more is unknown.
     """
+
+    most = 8
 
     def __init__(self, flow: ValueFlow) -> None:
         self.flow = flow
@@ -89,7 +92,7 @@ class Domain(Generic[T]):
 
     def join(self, *nodes: ast.AST) -> Values[T]:
         """Any of what some expressions may be."""
-        return _bounded(NOTHING.union(*[self.of(node) for node in nodes]))
+        return self._bounded(NOTHING.union(*[self.of(node) for node in nodes]))
 
     def _work(self, step: Step) -> Values[T]:
         node, path = step.node, step.path
@@ -103,11 +106,10 @@ class Domain(Generic[T]):
                 return frozenset([found])
         steps = self.steps(step)
         if steps:
-            return _bounded(NOTHING.union(*[self._answers(each) for each in steps]))
+            return self._bounded(NOTHING.union(*[self._answers(each) for each in steps]))
         if path:
             return self.part(node, path)
         return self.through(node)
 
-
-def _bounded(values: Values[T]) -> Values[T]:
-    return values if len(values) <= MOST_VALUES else _UNKNOWN
+    def _bounded(self, values: Values[T]) -> Values[T]:
+        return values if len(values) <= self.most else _UNKNOWN

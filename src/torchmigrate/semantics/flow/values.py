@@ -634,7 +634,7 @@ class ValueFlow:
             assert isinstance(owner, ast.ClassDef)
             mentions = [*self.index.named(owner.name)]
         if method and name in ("forward", "__call__"):
-            mentions = [*self._called_objects]
+            mentions += self._called_objects
         if len(mentions) > 4 * _MOST_STEPS:
             return [], False
         closed = (not method and self.index.home_of(function) is not None) or (
