@@ -1,7 +1,4 @@
-"""Which calls build a model, and what other calls do with a model that they are given.
-
-Names of libraries that the resolver does not record (timm, transformers, ...) are read off the imports here.
-"""
+"""Which calls build a model, and what other calls do with a model that they are given."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ import builtins
 import enum
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
 from torchmigrate.patterns import pattern
-from torchmigrate.semantics.model import BindingKind, Scope, SemanticModel
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.public_names import public_name
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import last_name, walk
@@ -135,6 +132,21 @@ _USE = pattern(
     re.IGNORECASE,
 )
 
+_GROUPS = (
+    (_SAME, Role.SAME),
+    (_WRAPS, Role.WRAP),
+    (_COPIES, Role.COPIES),
+    (_SHARDS, Role.SHARD),
+    (_LEAVE_LAST, Role.LEAVE),
+    (_IDENTITY, Role.IDENTITY),
+)
+_WORDS = (
+    (_OPTIMIZER, Role.OPTIMIZER),
+    (_STATE, Role.STATE),
+    (_INSPECT, Role.INSPECT),
+    (_USE, Role.USE),
+)
+
 _CONTAINERS = frozenset("Sequential Transformer TransformerEncoder TransformerDecoder".split())
 _NOT_MODELS = frozenset(
     """
@@ -150,82 +162,42 @@ _FROM = frozenset("from_pretrained from_config from_encoder_decoder_pretrained".
 
 
 class ModelKinds:
-    """Answers about the calls of one file."""
+    """Answers about the calls of one file.
 
-    def __init__(self, names: SemanticModel, source: Source) -> None:
-        self.names = names
+    Args:
+        flow: where its values come from.
+        source: its text.
+    """
+
+    def __init__(self, flow: ValueFlow, source: Source) -> None:
+        self.flow = flow
+        self.names = flow.names
         self.source = source
-        self.scopes = {id(scope.node): scope for scope in names.scopes}
-        self._recorded = {id(use.node): use.candidates for use in names.uses}
-        self._classes: dict[int, Built] = {}
-        self._imported: dict[tuple[Scope, str], tuple[str, ...]] = {}  # what imports bind a name to
+        self._recorded = {id(use.node): use.candidates for use in flow.names.uses}
 
     # ---- names ---------------------------------------------------------------------------------------
 
-    def qualified(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
+    def qualified(self, node: ast.AST) -> list[str]:
         """The names that a dotted expression may mean in any library; empty if it comes from no import."""
-        recorded = self._recorded.get(id(node))
-        if recorded is not None:
-            return tuple(public_name(name) for name in recorded)
-        rest: list[str] = []
-        while isinstance(node, ast.Attribute):
-            rest.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return ()
-        held = self.holder(node.id, scope)
-        if held is None:
-            return ()
-        targets = self._imported.get((held, node.id))
-        if targets is None:
-            bound = held.bindings[node.id]
-            every = [item.target for item in bound if item.is_import and item.target is not None]
-            targets = self._imported[held, node.id] = tuple(dict.fromkeys(every))
-        return tuple(dict.fromkeys(public_name(".".join([target, *reversed(rest)])) for target in targets))
+        recorded = self._recorded.get(id(node)) or self.flow.imports(node)
+        return sorted({public_name(name) for name in recorded if name})
 
-    def holder(self, name: str, scope: Scope) -> Scope | None:
-        """The scope that a name is bound in, seen from `scope`."""
-        here: Scope | None = scope
-        while here is not None:
-            if (here is scope or here.kind != "class") and here.bindings.get(name):
-                return here
-            here = here.parent
-        return None
-
-    def definition(self, node: ast.AST, scope: Scope) -> ast.stmt | None:
-        """The function or class of this file that a name surely is."""
-        held = self.holder(node.id, scope) if isinstance(node, ast.Name) else None
-        if held is None or not isinstance(node, ast.Name):
-            return None
-        found = held.bindings[node.id]
-        node = found[0].node
-        return (
-            node
-            if len(found) == 1 and found[0].kind is BindingKind.DEFINITION and isinstance(node, ast.stmt)
-            else None
-        )
-
-    def last_names(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
+    def last_names(self, node: ast.AST) -> list[str]:
         """The last parts of what a callee may be called, as imported and as written."""
-        found = [name.rpartition(".")[2] for name in self.qualified(node, scope)]
-        if isinstance(node, ast.Attribute):
-            found.append(node.attr)
-        elif isinstance(node, ast.Name):
-            found.append(node.id)
-        elif isinstance(node, ast.Call):  # getattr(torch.optim, name)(...)
+        found = [last_name(node), *(name.rpartition(".")[2] for name in self.qualified(node))]
+        if isinstance(node, ast.Call):  # getattr(torch.optim, name)(...)
             found += [part.attr for part in walk(node) if isinstance(part, ast.Attribute)]
-        return tuple(dict.fromkeys(found))
+        return found
 
-    def leaves(self, node: ast.AST, scope: Scope) -> bool:
+    def leaves(self, node: ast.AST) -> bool:
         """Whether an expression is something that compiles, exports or takes over models."""
-        return any(
-            below(name, _LEAVE) and not below(name, _JIT_HINTS) for name in self.qualified(node, scope)
-        )
+        return any(below(name, _LEAVE) and not below(name, _JIT_HINTS) for name in self.qualified(node))
 
-    def mentions_compiler(self, node: ast.stmt) -> bool:
+    def mentions_compiler(self, node: ast.AST) -> bool:
         """Whether something that compiles, traces or exports is used anywhere in a function or class."""
-        lines = self.compiler_lines
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)), "defined"
         marks = getattr(node, "decorator_list", ())
+        lines = self.compiler_lines
         index = bisect_left(lines, min((mark.lineno for mark in marks), default=node.lineno))
         return index < len(lines) and lines[index] <= (node.end_lineno or node.lineno)
 
@@ -245,57 +217,44 @@ class ModelKinds:
 
     # ---- what a call builds --------------------------------------------------------------------------
 
-    def built(self, call: ast.Call, scope: Scope) -> Built:
+    def built(self, call: ast.Call) -> Built:
         """What a call gives, by its function alone."""
-        if any(keyword.arg in ("compile", "torch_compile", "use_compile") for keyword in call.keywords):
+        if any("compile" in (keyword.arg or "") for keyword in call.keywords):
             return Built.OTHER
-        function = self.definition(call.func, scope)
+        function = self.flow.definition(call.func)
         if isinstance(function, ast.ClassDef):
-            return self.class_built(function, scope)
+            return self.class_built(function)
         if function is not None:
             return Built.OTHER if self.mentions_compiler(function) else Built.UNKNOWN
-        known = set(map(_library_built, self.qualified(call.func, scope)))
+        known = set(map(_library_built, self.qualified(call.func)))
         if known:
             return known.pop() if len(known) == 1 else Built.UNKNOWN
-        last = self.last_names(call.func, scope)
-        if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+        if self.flow.builtin(call.func) in _BUILTINS or any(map(_gives_no_model, self.last_names(call.func))):
             return Built.OTHER
-        return Built.OTHER if any(map(_gives_no_model, last)) else Built.UNKNOWN
+        return Built.UNKNOWN
 
-    def class_built(self, node: ast.ClassDef, scope: Scope) -> Built:
+    def class_built(self, node: ast.ClassDef) -> Built:
         """What a class of this file is; its bases are followed within the file."""
-        known = self._classes.get(id(node))
-        if known is None:
-            self._classes[id(node)] = Built.UNKNOWN  # for a class that derives from itself
-            known = self._classes[id(node)] = self._class_built(node, scope)
-        return known
-
-    def _class_built(self, node: ast.ClassDef, scope: Scope) -> Built:
-        if self.mentions_compiler(node):
+        lineage = self.flow.classes.lineage(node)
+        kinds = {
+            self._base_built(base)
+            for each in lineage
+            for base in each.bases
+            if self.flow.definition(base) not in lineage
+        }
+        if Built.OTHER in kinds or any(map(self.mentions_compiler, lineage)):
             return Built.OTHER
-        found = Built.UNKNOWN
-        for base in node.bases:
-            held = self.definition(base, scope)
-            if isinstance(held, ast.ClassDef):
-                kind = self.class_built(held, scope)
-            else:
-                kind = self._base_built(self.qualified(base, scope))
-            if kind is Built.OTHER:
-                return kind
-            if kind is Built.MODEL:
-                found = kind
-        return found
+        return Built.MODEL if Built.MODEL in kinds else Built.UNKNOWN
 
-    def _base_built(self, names: tuple[str, ...]) -> Built:
+    def _base_built(self, base: ast.expr) -> Built:
         kinds = set()
-        for name in names:
+        for name in self.qualified(base):
             root, _, rest = name.partition(".")
-            last = rest.rpartition(".")[2]
-            if below(name, _LEAVE) or last.startswith("Lightning"):
+            if below(name, _LEAVE) or rest.rpartition(".")[2].startswith("Lightning"):
                 kinds.add(Built.OTHER)
             elif root == "torch":
                 kinds.add(Built.MODEL if below(name, ("torch.nn.",)) else Built.OTHER)
-            elif root in _TRANSFORMERS_ROOTS or root in ("torchvision", "timm"):
+            elif root in (*_TRANSFORMERS_ROOTS, "torchvision", "timm"):
                 kinds.add(_library_built(name))
             else:
                 kinds.add(Built.UNKNOWN)
@@ -303,55 +262,33 @@ class ModelKinds:
 
     # ---- what a call does with a model ---------------------------------------------------------------
 
-    def role(self, call: ast.Call, scope: Scope) -> Role:
+    def role(self, call: ast.Call) -> Role:
         """What a call does with a model among its arguments, as far as its name tells."""
-        names = self.qualified(call.func, scope)
-        last = self.last_names(call.func, scope)
-        for group, role in (
-            (_SAME, Role.SAME),
-            (_WRAPS, Role.WRAP),
-            (_COPIES, Role.COPIES),
-            (_SHARDS, Role.SHARD),
-        ):
+        names = self.qualified(call.func)
+        last = self.last_names(call.func)
+        for group, role in _GROUPS:
             if any(name in group for name in last):
                 return role
-        if any(below(name, _LEAVE) for name in names) or any(name in _LEAVE_LAST for name in last):
+        if self.leaves(call.func) or self._is_compiled(call.func):
             return Role.LEAVE
         if any(name.partition(".")[0] in _TRANSFORMERS_ROOTS and name.endswith("Trainer") for name in names):
             return Role.LEAVE
-        if self._is_compiled(call.func, scope):
-            return Role.LEAVE
-        if "torch.save" in names:
-            return Role.STATE
-        if any(name in _IDENTITY or name.lower().endswith("ema") for name in last):
+        if any(name.lower().endswith("ema") for name in last):
             return Role.IDENTITY
-        if any(below(name, ("torch.optim.",)) for name in names) or any(map(_OPTIMIZER.search, last)):
+        if any(below(name, ("torch.optim.",)) for name in names):
             return Role.OPTIMIZER
-        for kind, role in ((_STATE, Role.STATE), (_INSPECT, Role.INSPECT), (_USE, Role.USE)):
-            if any(map(kind.search, last)):
-                return role
-        return Role.OTHER
+        return next((role for kind, role in _WORDS if any(map(kind.search, last))), Role.OTHER)
 
-    def _is_compiled(self, node: ast.AST, scope: Scope) -> bool:
-        """Whether a function of this file is decorated, or a name assigned, with a compiled function."""
+    def _is_compiled(self, node: ast.AST) -> bool:
+        """Whether a function is what a compiler gives, or decorated with one."""
         if isinstance(node, ast.Call):
-            return self.leaves(node.func, scope)  # torch.compile(backend=...)(model)
-        held = self.holder(node.id, scope) if isinstance(node, ast.Name) else None
-        if held is None or not isinstance(node, ast.Name):
-            return False
-        for binding in held.bindings[node.id]:
-            marks = _decorators(binding.node)
-            if any(self.leaves(mark, scope) for mark in marks):
-                return True
-            value = getattr(binding.statement, "value", None)
-            if isinstance(value, ast.Call) and self.leaves(value.func, scope):
-                return True
-        return False
-
-
-def _decorators(node: ast.AST) -> Iterator[ast.AST]:
-    for mark in getattr(node, "decorator_list", ()):
-        yield mark.func if isinstance(mark, ast.Call) else mark
+            return self.leaves(node.func)  # torch.compile(backend=...)(model)
+        made = [step.node for step in self.flow.origins(node)] if isinstance(node, ast.Name) else []
+        marks = [mark for item in made for mark in getattr(item, "decorator_list", ())]
+        return any(
+            self.leaves(item.func if isinstance(item, ast.Call) else item)
+            for item in (*marks, *(item for item in made if isinstance(item, ast.Call)))
+        )
 
 
 @lru_cache(maxsize=4096)

@@ -1,21 +1,26 @@
-"""The life of the models that a scope builds: each mention of the variable, and what it does to it.
-
-The mentions are those of `semantics.flow.mentions`; of its own is the order of what happens to a model.
-"""
+"""The models that a file builds: where the value of each goes, and what is done with it there."""
 
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Iterator
+from typing import TypeGuard
 
-from torchmigrate.codemods.compile.builds import MODES, SAME_OBJECT, Builds, assigned, is_method_of_same
-from torchmigrate.codemods.compile.events import Build, Event, Life, ModelEvent
-from torchmigrate.codemods.compile.kinds import ModelKinds, Role
-from torchmigrate.semantics.flow.mentions import Mention, Mentions, parameters, spots, variable
-from torchmigrate.semantics.model import Scope, SemanticModel
-from torchmigrate.source.text import Source
-from torchmigrate.source.trees import walk
+from msgspec import Struct, field
 
+from torchmigrate.codemods.compile.kinds import Built, ModelKinds, Role
+from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.flow.forward import Forward
+from torchmigrate.semantics.flow.mentions import LOOPS, Position, Spot, position, spots
+from torchmigrate.semantics.model import Scope
+from torchmigrate.source.trees import last_name
+
+# Methods that return the model itself. The first group puts it somewhere or changes its type.
+_MOVES = frozenset("bfloat16 cpu cuda double float half hpu ipu mps npu to to_empty type xpu".split())
+_MODES = frozenset(["train", "eval"])
+_SAME_OBJECT = _MOVES | _MODES | {"apply", "requires_grad_"}
+_PARAMETERS = ("parameters", "named_parameters")
 _STATE = frozenset(["state_dict", "load_state_dict", "save_pretrained"])
 # Their answers differ for a wrapped model: names get a prefix, the only child is the model itself.
 _BY_NAME = frozenset(
@@ -25,301 +30,36 @@ _BY_NAME = frozenset(
     """.split()
 )
 _LEAVE = frozenset("compile fuse_model jit qconfig share_memory".split())
-_OPTIMIZER = "optim"
-_MAX_CALLS = 3  # how deep calls of the file's own functions are followed
+_LOOPS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class ModelHistories:
-    """The lives of the models in each scope of a file.
+class Event(enum.Enum):
+    """What a mention does with the model."""
 
-    Args:
-        names: what the resolver found in the file.
-        source: its text.
-    """
-
-    def __init__(self, names: SemanticModel, source: Source) -> None:
-        self.names = names
-        self.source = source
-        self.kinds = ModelKinds(names, source)
-        self.builds = Builds(names, self.kinds)
-        self._optimizes = _OPTIMIZER in source.text.lower()
-        self._given: dict[tuple[int, str], frozenset[Event]] = {}
-
-    def of(self, scope: Scope) -> list[Life]:
-        """The variables of a module or function to which calls are assigned that may build models."""
-        body = scope.node.body  # type: ignore[attr-defined]
-        if not isinstance(body, list):
-            return []  # a lambda assigns nothing
-        builds = [build for build in self.builds.of(scope) if isinstance(build.target, ast.Name)]
-        return self._lives(builds, body, scope)
-
-    def of_objects(self, owner: ast.ClassDef) -> Iterator[tuple[Scope, list[Life]]]:
-        """The attributes of `self` to which a method of a class assigns models, with the method's scope.
-
-        Attributes that are also assigned something else are left out. What other methods do is `nested`.
-        """
-        methods = [item for item in owner.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        stored: dict[str, set[int]] = {}
-        for spot in spots(owner.body):
-            statement = spot.statement
-            if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-                continue
-            if not isinstance(statement.value, ast.Constant):  # `self.model = None`
-                for node in walk(statement):
-                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                        stored.setdefault(variable(node), set()).add(id(statement))
-        for method in methods:
-            scope = self.kinds.scopes[id(method)]
-            builds = [build for build in self.builds.of(scope) if isinstance(build.target, ast.Attribute)]
-            lives = self._lives(builds, owner.body, scope, method)
-            yield scope, [life for life in lives if stored[life.name] <= life.statements()]
-
-    def _lives(
-        self, builds: list[Build], body: list[ast.stmt], scope: Scope, method: ast.AST | None = None
-    ) -> list[Life]:
-        """The lives of what is built, from all that `body` does with it."""
-        lives: dict[str, Life] = {}
-        for build in builds:
-            lives.setdefault(build.name, Life(build.name, [])).builds.append(build)
-        if not lives:
-            return []
-        aliases = dict.fromkeys(lives, "")
-        mentions = Mentions(self.source, body, frozenset(lives), self._hidden, method)
-        for name, life in lives.items():
-            self._follow(life, name, mentions, scope, aliases)
-        others = {alias: name for alias, name in aliases.items() if name}
-        if others:  # `model_without_ddp = model`: what happens to it happens to the model
-            again = Mentions(self.source, body, frozenset(others), self._hidden, method)
-            for alias, name in others.items():
-                self._follow(lives[name], alias, again, scope, {})
-        for life in lives.values():
-            life.happenings.sort(key=lambda item: item.mention.position)
-        return list(lives.values())
-
-    def _hidden(self, node: ast.AST) -> frozenset[str]:
-        scope = self.kinds.scopes.get(id(node))
-        if scope is None:
-            return parameters(node.args)  # type: ignore[attr-defined]
-        return frozenset(scope.bindings) - scope.globals - scope.nonlocals
-
-    # ---- mentions ------------------------------------------------------------------------------------
-
-    def _follow(
-        self,
-        life: Life,
-        name: str,
-        mentions: Mentions,
-        scope: Scope,
-        aliases: dict[str, str],
-    ) -> None:
-        """Add what happens to a variable (the life's own, or another name of the model) to the life."""
-        for mention in mentions.of[name]:
-            for event, node in self._events(mention, mentions, scope, 0):
-                life.happenings.append(ModelEvent(event, mention, node))
-                self._rebinding(event, node, mention, mentions, life, name, aliases)
-
-    def _rebinding(
-        self,
-        event: Event,
-        node: ast.AST,
-        mention: Mention,
-        mentions: Mentions,
-        life: Life,
-        name: str,
-        aliases: dict[str, str],
-    ) -> None:
-        """Remember under which names the same model goes on."""
-        if event not in (
-            Event.MOVE,
-            Event.TO_CPU,
-            Event.MODE,
-            Event.PREPARE,
-            Event.WRAP,
-            Event.COPIES,
-            Event.SHARD,
-            Event.STORED,
-        ):
-            return
-        top = node
-        while (outer := mentions.parent(top)) is not None and not isinstance(
-            outer, (ast.stmt, ast.Tuple, ast.List)
-        ):
-            top = outer
-            if isinstance(outer, ast.Call) and outer is not node and not is_method_of_same(outer):
-                return
-        for target, value in assigned(mention.spot.statement):
-            if value is not top or not variable(target):
-                continue
-            if variable(target) == name:
-                life.rebinds.add((id(mention.spot.statement), name))
-            elif name == life.name and isinstance(target, ast.Name) and isinstance(mention.node, ast.Name):
-                aliases.setdefault(target.id, name)
-
-    def _events(
-        self, mention: Mention, mentions: Mentions, scope: Scope, depth: int
-    ) -> Iterator[tuple[Event, ast.AST]]:
-        node: ast.AST = mention.node
-        while True:
-            parent = mentions.parent(node)
-            if isinstance(parent, ast.Attribute) and parent.value is node:
-                call = mentions.parent(parent)
-                if parent.attr == "module":
-                    node = parent
-                    continue
-                if parent.attr in SAME_OBJECT and isinstance(call, ast.Call) and call.func is parent:
-                    yield _prepared(parent.attr, call), call
-                    node = call
-                    continue
-                yield from self._attribute(parent, mentions, scope)
-                return
-            if isinstance(parent, ast.IfExp) and parent.test is not node:
-                node = parent
-                continue
-            if isinstance(parent, ast.Call) and parent.func is node:
-                yield Event.CALL, parent
-                return
-            given = _call_around(node, mentions)
-            if isinstance(parent, ast.Dict):
-                yield Event.STATE, node  # {"model": model} is made to be saved
-            if given is not None:
-                role = self.kinds.role(given, scope)
-                if role is Role.SAME:
-                    yield Event.MOVE, given
-                    node = given
-                    continue
-                yield from ((event, given) for event in self._given_to(given, node, role, scope, depth))
-                return
-            break
-        if isinstance(parent, (ast.Return, ast.Yield)):
-            yield Event.RETURNED, node
-        elif any(
-            value is node and variable(target) == variable(mention.node)
-            for target, value in assigned(mention.spot.statement)
-        ):
-            return  # model = model.cuda()
-        elif isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred)):
-            returned = isinstance(mention.spot.statement, ast.Return)
-            yield (Event.RETURNED if returned else Event.STORED), node
-        elif isinstance(parent, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
-            yield Event.STORED, node
-        elif (isinstance(parent, ast.Subscript) and parent.value is node) or (
-            isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and parent.iter is node
-        ):
-            yield Event.IDENTITY, node
-
-    def _attribute(
-        self, node: ast.Attribute, mentions: Mentions, scope: Scope
-    ) -> Iterator[tuple[Event, ast.AST]]:
-        top: ast.AST = node
-        while (
-            isinstance(outer := mentions.parent(top), (ast.Attribute, ast.Subscript)) and outer.value is top
-        ):
-            top = outer
-        if node.attr in _LEAVE:
-            yield Event.LEAVE, node
-        elif isinstance(getattr(top, "ctx", None), (ast.Store, ast.Del)):
-            yield Event.CHANGE, node
-        elif node.attr in _STATE:
-            yield Event.STATE, node
-        elif node.attr in _BY_NAME:
-            yield Event.IDENTITY, node
-        else:  # model.encoder = torch.compile(model.encoder)
-            given = _call_around(top, mentions)
-            if given is not None and self.kinds.role(given, scope) is Role.LEAVE:
-                yield Event.LEAVE, given
-        if node.attr in ("parameters", "named_parameters"):
-            yield Event.PARAMETERS, node
-            if self._trains(node, mentions, scope):
-                yield Event.TRAINED, node
-
-    def _trains(self, node: ast.AST, mentions: Mentions, scope: Scope) -> bool:
-        """Whether the parameters go to an optimizer, or into a variable where there is one."""
-        statement: ast.AST = node
-        for outer in mentions.around(node):
-            if isinstance(outer, ast.Call):
-                if self.kinds.role(outer, scope) is Role.OPTIMIZER:
-                    return True
-                if any(name.startswith("clip_grad") for name in self.kinds.last_names(outer.func, scope)):
-                    return True
-                if any(name == "sum" for name in self.kinds.last_names(outer.func, scope)):
-                    return False
-            statement = outer
-        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
-            return self._optimizes
-        return False
-
-    # ---- what other functions do with it -------------------------------------------------------------
-
-    def _given_to(self, call: ast.Call, node: ast.AST, role: Role, scope: Scope, depth: int) -> list[Event]:
-        own = self.kinds.definition(call.func, scope)
-        inside: frozenset[Event] = frozenset()
-        if isinstance(own, ast.ClassDef):
-            inside = self._in_class(own)
-        elif isinstance(own, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            inside = self._in_function(own, call, node, scope, depth)
-        found = [event for event in _TOLD if event in inside]
-        if role is Role.STATE and own is not None and not found:
-            role = Role.OTHER  # its body is in sight
-        if role is Role.IDENTITY and own is not None:
-            role = Role.OTHER
-        found.append(_BY_ROLE[role])
-        if own is not None and Event.CALL in inside:
-            found.append(Event.USE)
-        return found
-
-    def _in_class(self, node: ast.ClassDef) -> frozenset[Event]:
-        """What a class of the file may do with a model that it is made with."""
-        key = (id(node), "")
-        known = self._given.get(key)
-        if known is None:
-            found = set()
-            if self.kinds.mentions_compiler(node):
-                found.add(Event.LEAVE)
-            attributes = {inner.attr for inner in walk(node) if isinstance(inner, ast.Attribute)}
-            if attributes & _STATE:
-                found.add(Event.STATE)
-            known = self._given[key] = frozenset(found)
-        return known
-
-    def _in_function(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef,
-        call: ast.Call,
-        argument: ast.AST,
-        scope: Scope,
-        depth: int,
-    ) -> frozenset[Event]:
-        """What a function of the file does with the parameter that an argument is bound to."""
-        name = _parameter(node, call, argument)
-        inner = self.kinds.scopes.get(id(node))
-        if name is None or inner is None or depth >= _MAX_CALLS:
-            return frozenset()
-        key = (id(node), name)
-        known = self._given.get(key)
-        if known is None:
-            self._given[key] = frozenset()  # for a function that calls itself
-            mentions = Mentions(self.source, node.body, frozenset([name]), self._hidden)
-            found: set[Event] = set()
-            for mention in mentions.of[name]:
-                found.update(event for event, _ in self._events(mention, mentions, inner, depth + 1))
-            if Event.CHANGE in found:
-                found.add(Event.IDENTITY)  # an attribute set on the wrapper may not reach the model
-            known = self._given[key] = frozenset(found)
-        return known
+    MOVE = "move"  # to a device or another type, or converts its layers
+    TO_CPU = "to cpu"
+    MODE = "mode"  # train(), eval()
+    PREPARE = "prepare"  # apply(init), requires_grad_()
+    LOOK = "look"  # printed, counted, frozen
+    CHANGE = "change"  # assigns one of its attributes
+    CALL = "call"
+    WRAP = "wrap"
+    COPIES = "copies"
+    SHARD = "shard"
+    STATE = "state"
+    IDENTITY = "identity"
+    PARAMETERS = "parameters"
+    TRAINED = "trained"  # its parameters go to an optimizer
+    USE = "use"  # given to something that trains or runs it
+    GIVEN = "given"  # given to something else
+    STORED = "stored"  # in another variable, an attribute, a container
+    RETURNED = "returned"
+    LEAVE = "leave"  # compiled, traced, exported, taken over
 
 
-# What matters to the caller of what a function does with its parameter.
-_TOLD = (
-    Event.LEAVE,
-    Event.STATE,
-    Event.IDENTITY,
-    Event.COPIES,
-    Event.SHARD,
-    Event.MODE,
-    Event.PARAMETERS,
-    Event.TRAINED,
-)
 _BY_ROLE = {
+    Role.SAME: Event.MOVE,
     Role.WRAP: Event.WRAP,
     Role.COPIES: Event.COPIES,
     Role.SHARD: Event.SHARD,
@@ -331,37 +71,292 @@ _BY_ROLE = {
     Role.USE: Event.USE,
     Role.OTHER: Event.GIVEN,
 }
+_RUNS = (Event.CALL, Event.USE, Event.WRAP, Event.COPIES, Event.SHARD)
+_STILL_MODEL = (Event.MOVE, Event.TO_CPU, Event.MODE, Event.PREPARE, Event.WRAP, Event.COPIES, Event.SHARD)
 
 
-def _prepared(method: str, call: ast.Call) -> Event:
-    if method in MODES:
+class ModelEvent(Struct, eq=False):
+    """Something that happens to a model.
+
+    mention: the expression that is the model. node: what is done with it: a call, an attribute.
+    loops: id() of the loops and comprehensions around it, in its function.
+    nested: in another function than the one that builds the model, so that it is unknown when it runs.
+    """
+
+    event: Event
+    mention: ast.AST
+    node: ast.AST
+    spot: Spot
+    loops: frozenset[int]
+    home: ast.AST | None
+    nested: bool
+
+    @property
+    def position(self) -> Position:
+        return position(self.spot, self.mention)  # type: ignore[arg-type]
+
+
+class Build(Struct, eq=False):
+    """An assignment of a new model to a variable: a name, or an attribute of `self`.
+
+    core: the call that makes the model, without the `.to(device)` after it.
+    """
+
+    target: ast.Name | ast.Attribute
+    core: ast.Call
+    kind: Built
+    spot: Spot
+
+
+class Life(Struct, eq=False):
+    """A variable that holds a model, in the scope that builds it: the builds, and all that happens to it.
+
+    happenings: in source order. holders: the expressions that are the model.
+    """
+
+    name: str
+    scope: Scope
+    builds: list[Build] = field(default_factory=list)
+    happenings: list[ModelEvent] = field(default_factory=list)
+    holders: set[ast.AST] = field(default_factory=set)
+
+    def has(self, *events: Event) -> bool:
+        return any(item.event in events for item in self.happenings)
+
+
+class Lives:
+    """The lives of the models of a file."""
+
+    def __init__(self, file: FileContext) -> None:
+        self.flow = file.flow
+        self.kinds = ModelKinds(file.flow, file.source)
+        self._forward = Forward(file.flow)
+        self._parents = file.names.parents
+        self._tree = file.tree
+        self._optimizes = "optim" in file.source.text.lower()
+        # Where the call that builds a model does not tell that it does, only these variables are followed.
+        self._with_parameters = {
+            last_name(owner.value if getattr(owner := node.value, "attr", "") == "module" else owner)  # type: ignore[attr-defined]
+            for node in file.names.nodes(ast.Attribute)
+            if node.attr in _PARAMETERS
+        }
+        self._spots: dict[int, Spot] = {}
+
+    def every(self) -> list[Life]:
+        """The lives of all variables to which calls are assigned that may build models."""
+        found: dict[tuple[ast.AST | None, str], Life] = {}
+        for build in self._builds():
+            home = self.flow.index.home_of(build.target)
+            name = ast.unparse(build.target)
+            life = found.setdefault((home, name), Life(name, self.flow.index.scope_at(home)))
+            life.builds.append(build)
+        made = {build.core for life in found.values() for build in life.builds}
+        for life in found.values():
+            self._follow(life, made)
+        return list(found.values())
+
+    # ---- builds ----------------------------------------------------------------------------------------
+
+    def _builds(self) -> Iterator[Build]:
+        statements: list[ast.Assign | ast.AnnAssign] = [*self.flow.names.nodes(ast.Assign)]
+        for statement in [*statements, *self.flow.names.nodes(ast.AnnAssign)]:
+            if len(getattr(statement, "targets", ())) > 1:
+                continue  # one model, several names
+            for target, value in _assigned(statement):
+                if isinstance(value, ast.IfExp):
+                    other = value.orelse
+                    if not isinstance(other, ast.Call) or self.kinds.built(other) is Built.OTHER:
+                        continue
+                    value = value.body
+                while _is_method_of_same(value):
+                    value = value.func.value  # type: ignore[attr-defined]
+                if not isinstance(value, ast.Call) or not self._is_variable(target):
+                    continue
+                kind = self.kinds.built(value)
+                if kind is Built.MODEL or (
+                    kind is Built.UNKNOWN and last_name(target) in self._with_parameters
+                ):
+                    assert isinstance(target, (ast.Name, ast.Attribute)), "what else has a name"
+                    yield Build(target, value, kind, self._spot(statement))
+
+    def _is_variable(self, target: ast.expr) -> bool:
+        home = self.flow.index.home_of(target)
+        if isinstance(target, ast.Name):
+            return not isinstance(home, (ast.ClassDef, ast.Lambda))
+        return isinstance(target, ast.Attribute) and self.flow.classes.owner_of(target.value) is not None
+
+    def _spot(self, statement: ast.stmt) -> Spot:
+        if not self._spots:
+            self._spots = {id(spot.statement): spot for spot in spots(self._tree.body)}
+        return self._spots[id(statement)]
+
+    # ---- events ----------------------------------------------------------------------------------------
+
+    def _follow(self, life: Life, made: set[ast.Call]) -> None:
+        """Find all that happens to a model, as far as the file shows where it goes."""
+        todo: list[ast.AST] = [build.core for build in life.builds]
+        for mention in todo:
+            goes = mention
+            for event, node in self._events(mention, life.name):
+                life.happenings.append(self._event(event, mention, node, life))
+                goes = node if event in _STILL_MODEL else goes
+            while (same := self._same(goes)) is not None:
+                goes = same
+            life.holders.update([mention, goes])
+            for each in self._forward.of(goes):
+                if each not in life.holders and each not in made:
+                    life.holders.add(each)
+                    todo.append(each)
+        run_in = {item.home for item in life.happenings if item.event in _RUNS}
+        for item in life.happenings[:]:
+            own = self._own(item.node)
+            inside = {own, *self.flow.classes.methods.get(own, {}).values()} - {None}  # type: ignore[call-overload]
+            if not run_in.isdisjoint(inside):
+                life.happenings.append(self._event(Event.USE, item.mention, item.node, life))
+        life.happenings.sort(key=lambda item: item.position)
+
+    def _event(self, event: Event, mention: ast.AST, node: ast.AST, life: Life) -> ModelEvent:
+        loops = set()
+        inner = mention
+        for outer in self.flow.index.around(mention):
+            if isinstance(outer, (*_Def, ast.ClassDef, ast.Lambda)):
+                break
+            if isinstance(outer, _LOOPS) and getattr(outer, "iter", None) is not inner:
+                loops.add(id(outer))
+            inner = outer
+        statement = self.flow.index.statement_of(mention)
+        assert statement is not None, "expressions stand in statements"
+        home = self.flow.index.home_of(mention)
+        nested = home is not self.flow.index.home_of(life.builds[0].target)
+        return ModelEvent(event, mention, node, self._spot(statement), frozenset(loops), home, nested)
+
+    def _events(self, node: ast.AST, name: str) -> Iterator[tuple[Event, ast.AST]]:
+        """What is done with a model where it is mentioned, the nearest first; name: of its variable."""
+        while True:
+            while (same := self._same(node)) is not None:
+                if isinstance(same, ast.Call):
+                    yield _prepared(same), same
+                node = same
+            parent = self._parents[node]
+            if isinstance(parent, ast.Attribute):
+                yield from self._attribute(parent)
+                return
+            if isinstance(parent, ast.Call) and parent.func is node:
+                yield Event.CALL, parent
+                return
+            if isinstance(parent, ast.Dict):
+                yield Event.STATE, node  # {"model": model} is made to be saved
+            given = self._call_around(node)
+            if given is None:
+                break
+            event = _BY_ROLE[self.kinds.role(given)]
+            if event in (Event.STATE, Event.IDENTITY) and self._own(given) is not None:
+                event = Event.GIVEN  # its body is in sight
+            yield event, given
+            if event is not Event.MOVE:
+                return
+            node = given
+        if isinstance(parent, (ast.Return, ast.Yield)):
+            yield Event.RETURNED, node
+        elif isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred)):
+            statement = self.flow.index.statement_of(node)
+            if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or node not in [
+                value for target, value in _assigned(statement) if ast.unparse(target) == name
+            ]:
+                yield (Event.RETURNED if isinstance(statement, ast.Return) else Event.STORED), node
+        elif isinstance(parent, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+            if all(ast.unparse(target) != name for target in targets):
+                yield Event.STORED, node
+        elif (isinstance(parent, ast.Subscript) and parent.value is node) or (
+            isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and parent.iter is node
+        ):
+            yield Event.IDENTITY, node
+
+    def _same(self, node: ast.AST) -> ast.expr | None:
+        """The expression around a model that is the same one, or a wrapper: `.module`, `.cuda()`."""
+        outer = self._parents[node]
+        if not isinstance(outer, ast.Attribute):
+            return None
+        call = self._parents[outer]
+        return outer if outer.attr == "module" else call if _is_method_of_same(call, outer) else None
+
+    def _attribute(self, node: ast.Attribute) -> Iterator[tuple[Event, ast.AST]]:
+        top: ast.AST = node
+        while isinstance(outer := self._parents[top], (ast.Attribute, ast.Subscript)) and outer.value is top:
+            top = outer
+        if node.attr in _LEAVE:
+            yield Event.LEAVE, node
+        elif isinstance(getattr(top, "ctx", None), (ast.Store, ast.Del)):
+            yield Event.CHANGE, node
+        elif node.attr in _STATE:
+            yield Event.STATE, node
+        elif node.attr in _BY_NAME:
+            yield Event.IDENTITY, node
+        else:  # model.encoder = torch.compile(model.encoder)
+            given = self._call_around(top)
+            if given is not None and self.kinds.role(given) is Role.LEAVE:
+                yield Event.LEAVE, given
+        if node.attr in _PARAMETERS:
+            yield Event.PARAMETERS, node
+            if self._trains(node):
+                yield Event.TRAINED, node
+
+    def _trains(self, node: ast.AST) -> bool:
+        """Whether the parameters go to an optimizer, or into a variable where there is one."""
+        for outer in self.flow.index.around(node):
+            if isinstance(outer, ast.Call):
+                names = self.kinds.last_names(outer.func)
+                if self.kinds.role(outer) is Role.OPTIMIZER or any(
+                    name.startswith("clip_grad") for name in names
+                ):
+                    return True
+                if "sum" in names:
+                    return False
+            if isinstance(outer, ast.stmt):
+                assigns = isinstance(outer, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))
+                return assigns and self._optimizes
+        return False
+
+    def _call_around(self, node: ast.AST) -> ast.Call | None:
+        """The call that an expression is an argument of, directly or inside a tuple, list or dict."""
+        parent = self._parents[node]
+        while isinstance(parent, (ast.Starred, ast.keyword, ast.Tuple, ast.List, ast.Dict)):
+            node, parent = parent, self._parents[parent]
+        return parent if isinstance(parent, ast.Call) and parent.func is not node else None
+
+    def _own(self, node: ast.AST) -> ast.AST | None:
+        """The function or class of the file that a call calls."""
+        return self.flow.definition(node.func) if isinstance(node, ast.Call) else None
+
+
+def _is_method_of_same(node: ast.AST, function: ast.AST | None = None) -> TypeGuard[ast.Call]:
+    """Whether a call returns the model whose method it calls (by `function`, if that is given)."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in _SAME_OBJECT and function in (None, node.func)
+
+
+def _assigned(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Target and value of each assignment that a statement makes, tuples taken apart."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    value = statement.value
+    for target in targets:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
+                yield from zip(target.elts, value.elts, strict=True)
+        elif value is not None:
+            yield target, value
+
+
+def _prepared(call: ast.Call) -> Event:
+    method = last_name(call.func)
+    if method in _MODES:
         return Event.MODE
     if method in ("apply", "requires_grad_"):
         return Event.PREPARE
     first = call.args[0] if call.args else None
-    to_cpu = isinstance(first, ast.Constant) and first.value == "cpu"
     if isinstance(first, ast.Call) and len(first.args) == 1:  # torch.device("cpu")
-        to_cpu = isinstance(first.args[0], ast.Constant) and first.args[0].value == "cpu"
+        first = first.args[0]
+    to_cpu = isinstance(first, ast.Constant) and first.value == "cpu"
     return Event.TO_CPU if method == "cpu" or to_cpu else Event.MOVE
-
-
-def _call_around(node: ast.AST, mentions: Mentions) -> ast.Call | None:
-    """The call that an expression is an argument of, directly or inside a tuple, list or dict."""
-    parent = mentions.parent(node)
-    while isinstance(parent, (ast.Starred, ast.keyword, ast.Tuple, ast.List, ast.Dict)):
-        node, parent = parent, mentions.parent(parent)
-    return parent if isinstance(parent, ast.Call) and parent.func is not node else None
-
-
-def _parameter(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, argument: ast.AST) -> str | None:
-    """The parameter that an argument is bound to; None where a star or a container makes that unclear."""
-    for keyword in call.keywords:
-        if keyword.value is argument:
-            return keyword.arg
-    names = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
-    for number, item in enumerate(call.args[: len(names)]):
-        if isinstance(item, ast.Starred):
-            return None
-        if item is argument:
-            return names[number]
-    return None

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import url_of
 from torchmigrate.codemods.compile.compiled import is_taken_over
-from torchmigrate.codemods.compile.events import Build, Event, Life, ModelEvent
 from torchmigrate.codemods.compile.kinds import Built, below
-from torchmigrate.codemods.compile.life import ModelHistories
+from torchmigrate.codemods.compile.life import Build, Event, Life, Lives, ModelEvent
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
@@ -28,7 +27,8 @@ from torchmigrate.rewrite.fix_maker import fill
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.semantics.flow.mentions import Spot, position
-from torchmigrate.semantics.model import Scope, SemanticModel
+from torchmigrate.semantics.flow.steps import UNKNOWN_STEP
+from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability, required, severity, timeline
 
@@ -38,8 +38,6 @@ IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in the
 # Without one of these, nothing in a file is a model on its way to being trained or run.
 _TESTS = ("pytest.", "unittest.")
 _NOT_MODEL_NAMES = pattern(r"loss|criteri|metric|augment|transform(?!er)|normali[sz]|preproc", re.IGNORECASE)
-
-_NO_MOVES = {"train", "eval", "apply", "requires_grad_"}
 
 _MOVED_LATER = "it is moved to a device after its first use"
 _TOGETHER = "it is prepared and used or wrapped in the same statement"
@@ -65,23 +63,19 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterable[Findi
     imported = {binding.module or "" for binding in names.imports}
     if is_taken_over(names) or any(below(module, _TESTS) for module in imported):
         return
-    lives = ModelHistories(names, file.source)
-    found: list[tuple[Life, Scope]] = []
-    for scope in lives.builds.scopes():
-        if isinstance(scope.node, ast.Module) or _may_train(scope, lives):
-            found += [(life, scope) for life in _candidates(lives.of(scope), scope)]
-    if not lives.kinds.compiler_lines:
-        for owner in names.nodes(ast.ClassDef):
-            if _holds_models(owner, lives):
-                for scope, every in lives.of_objects(owner):
-                    found += [(life, scope) for life in _candidates(every, scope)]
-    called = {
-        id(lives.kinds.definition(build.core.func, scope)) for life, scope in found for build in life.builds
+    lives = Lives(file)
+    every = lives.every()
+    found = [life for life in every if _is_candidate(life, lives)]
+    models = {
+        build.core for life in every for build in life.builds if build.kind is Built.MODEL or life in found
     }
-    for life, scope in found:
+    # A part of another model is compiled with that, or not at all.
+    found = [life for life in found if not any(item.node in models for item in life.happenings)]
+    called = {file.flow.definition(build.core.func) for life in found for build in life.builds}
+    for life in found:
         # What calls the function compiles the model, or does so already.
-        if not _is_handed_out(life) or not (lives.kinds.compiler_lines or id(scope.node) in called):
-            yield _finding(life, scope, rule, file)
+        if not _is_handed_out(life) or not (lives.kinds.compiler_lines or life.scope.node in called):
+            yield _finding(life, rule, file)
 
 
 def _differentiates_twice(names: SemanticModel, text: str) -> str | None:
@@ -99,54 +93,57 @@ def _differentiates_twice(names: SemanticModel, text: str) -> str | None:
     return None
 
 
-def _may_train(scope: Scope, lives: ModelHistories) -> bool:
-    """Whether a scope is a function, but no test and no method of a module, where models are only parts."""
-    node, owner = scope.node, scope.parent
+def _may_train(life: Life, lives: Lives) -> bool:
+    """Whether a scope is the module or a function, but no test, and no method of a module, where models are
+    only parts; an attribute is followed only where nothing in the file compiles."""
+    node, owner = life.scope.node, life.scope.parent
+    if isinstance(node, ast.Module):
+        return True
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
-    if node.name.startswith("test_") and not any(
-        isinstance(inner, ast.Name) and inner.id == node.name for inner in walk(lives.names.tree)
-    ):
+    if "." in life.name and lives.kinds.compiler_lines:
+        return False
+    if node.name.startswith("test_") and not lives.flow.index.named(node.name):
         return False
     if owner is None or not isinstance(owner.node, ast.ClassDef):
         return True
-    return _holds_models(owner.node, lives)
+    return (
+        "forward" not in lives.flow.classes.methods[owner.node]
+        and lives.kinds.class_built(owner.node) is Built.UNKNOWN
+    )
 
 
-def _holds_models(owner: ast.ClassDef, lives: ModelHistories) -> bool:
-    """Whether a class, such as a trainer, is something else than a module."""
-    methods = {item.name for item in owner.body if isinstance(item, ast.FunctionDef)}
-    scope = lives.kinds.scopes[id(owner)]
-    return "forward" not in methods and lives.kinds.class_built(owner, scope.parent or scope) is Built.UNKNOWN
-
-
-def _candidates(every: list[Life], scope: Scope) -> Iterator[Life]:
-    """The models of a scope, or of the objects of a class, that could be compiled."""
-    found = [life for life in every if _is_candidate(life, scope)]
-    models = {id(build.core) for life in every for build in life.builds if build.kind is Built.MODEL}
-    models |= {id(build.core) for life in found for build in life.builds}
-    for life in found:
-        # A part of another model is compiled with that, or not at all.
-        if not any(id(item.node) in models for item in life.happenings):
-            yield life
+def _is_only(life: Life, lives: Lives) -> bool:
+    """Whether a variable never holds anything but the model; an attribute may be `None` before."""
+    flow = lives.flow
+    target = life.builds[0].target
+    if isinstance(target, ast.Name):
+        given: list[ast.AST] = [binding.node for binding in life.scope.bindings.get(life.name, ())]
+    else:
+        owner = flow.classes.owner_of(target.value)
+        assert owner is not None, "an attribute of `self`"
+        given = [item for item, _ in flow.classes.members[owner, target.attr]]
+    steps = [step for item in given for step in flow.sources(item) or (UNKNOWN_STEP,)]
+    return all(
+        step.node in life.holders
+        or (isinstance(target, ast.Attribute) and isinstance(step.node, ast.Constant))
+        for each in steps
+        for step in ((flow.steps(each) if each.path else ()) or (each,))
+    )
 
 
 # ---- is it worth it ---------------------------------------------------------------------------------
 
 
-def _is_candidate(life: Life, scope: Scope) -> bool:
-    if life.name in scope.globals or life.name in scope.nonlocals or life.has(Event.LEAVE):
+def _is_candidate(life: Life, lives: Lives) -> bool:
+    """Whether a model could be compiled, and is worth it."""
+    if life.name in life.scope.globals or life.name in life.scope.nonlocals or life.has(Event.LEAVE):
         return False
-    if _rebuilt(life):
-        return False
-    known = life.statements()
-    if any(id(binding.statement) not in known for binding in scope.bindings.get(life.name, ())):
+    if _rebuilt(life) or not _may_train(life, lives) or not _is_only(life, lives):
         return False
     if any(_NOT_MODEL_NAMES.search(name) for build in life.builds for name in (life.name, _callee(build))):
         return False
-    chained = {method for build in life.builds for method in build.chain}
-    moved = life.has(Event.MOVE, Event.TO_CPU) or bool(chained - _NO_MOVES)
-    in_mode = life.has(Event.MODE) or bool(chained & {"train", "eval"})
+    moved, in_mode = life.has(Event.MOVE, Event.TO_CPU), life.has(Event.MODE)
     if any(build.kind is not Built.MODEL for build in life.builds) and not (
         (moved or in_mode) and life.has(Event.PARAMETERS)
     ):
@@ -161,13 +158,14 @@ def _is_candidate(life: Life, scope: Scope) -> bool:
 
 def _is_handed_out(life: Life) -> bool:
     """Whether a function builds the model for others, which run it."""
-    return life.has(Event.RETURNED) and not life.has(Event.CALL, Event.USE)
+    returned = any(item.event is Event.RETURNED and not item.nested for item in life.happenings)
+    return returned and not life.has(Event.CALL, Event.USE)
 
 
 def _repeated(item: ModelEvent, life: Life) -> bool:
     """Whether something happens in a loop that the model is not built in."""
     built = {id(spot.statement) for spot in life.builds[0].spot.chain()[:-1]}
-    return bool(item.mention.loops - built)
+    return bool(item.loops - built)
 
 
 def _rebuilt(life: Life) -> bool:
@@ -199,12 +197,12 @@ def _obstacle(life: Life, place: Spot) -> str | None:
         return _SHARD
     barrier = _barrier(life)
     if barrier is not None:
-        later = [item for item in _straight(life) if item.mention.position >= barrier.mention.position]
+        later = [item for item in _straight(life) if item.position >= barrier.position]
         if any(item.event is Event.MOVE and item.mention is barrier.mention for item in later):
             return _TOGETHER
         if any(item.event is Event.MOVE for item in later) and not _moved_before(life, barrier):
             return _MOVED_LATER
-        runs = barrier.mention.spot.within(place.block)
+        runs = barrier.spot.within(place.block)
         if runs is not None and runs.index <= place.index:
             return _TOGETHER
     built = life.builds[0].spot
@@ -215,9 +213,8 @@ def _obstacle(life: Life, place: Spot) -> str | None:
 
 def _moved_before(life: Life, barrier: ModelEvent) -> bool:
     """Whether the model is moved before it first runs, so that later moves are for something else."""
-    moves = [item.mention.position for item in _straight(life) if item.event is Event.MOVE]
-    chained = any(set(build.chain) - _NO_MOVES for build in life.builds)
-    return chained or any(position < barrier.mention.position for position in moves)
+    moves = [item for item in _straight(life) if item.event is Event.MOVE]
+    return any(item.position < barrier.position for item in moves)
 
 
 def _place(life: Life) -> Spot:
@@ -225,10 +222,10 @@ def _place(life: Life) -> Spot:
     barrier = _barrier(life)
     spots = [build.spot for build in life.builds]
     spots += [
-        item.mention.spot
+        item.spot
         for item in _straight(life)
         if item.event in (Event.MOVE, Event.TO_CPU, Event.CHANGE, Event.PREPARE)
-        and (barrier is None or item.mention.position < barrier.mention.position)
+        and (barrier is None or item.position < barrier.position)
         and not _while_running(item, barrier, life)
     ]
     return max(inside_one(spots), key=lambda spot: spot.index)
@@ -238,13 +235,13 @@ def _while_running(item: ModelEvent, barrier: ModelEvent | None, life: Life) -> 
     """Whether a change, and no move, belongs to the loop that runs the model."""
     if item.event in (Event.MOVE, Event.TO_CPU) or barrier is None or not _repeated(item, life):
         return False
-    return bool(item.mention.loops & barrier.mention.loops)
+    return bool(item.loops & barrier.loops)
 
 
 def _straight(life: Life) -> list[ModelEvent]:
     """What happens to the model in the scope itself, after its first build."""
     start = position(life.builds[0].spot, life.builds[0].target)
-    return [item for item in life.happenings if not item.mention.nested and item.mention.position > start]
+    return [item for item in life.happenings if not item.nested and item.position > start]
 
 
 def _barrier(life: Life) -> ModelEvent | None:
@@ -270,16 +267,13 @@ def _surely_built(life: Life, place: Spot) -> bool:
     statements = {id(build.spot.statement) for build in life.builds}
     if runs_one_of(place.block[: place.index + 1], statements):
         return True
-    return any(
-        item.mention.spot.block is place.block and item.mention.spot.index > place.index
-        for item in _straight(life)
-    )
+    return any(item.spot.block is place.block and item.spot.index > place.index for item in _straight(life))
 
 
 # ---- finding and fix --------------------------------------------------------------------------------
 
 
-def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding:
+def _finding(life: Life, rule: Rule, file: FileContext) -> Finding:
     target = life.builds[0].target
     start = file.source.offset(target.lineno, target.col_offset)
     level = severity(rule, file.versions)
@@ -289,7 +283,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding
     made = (
         _obstacle(life, place)
         or _differentiates_twice(file.names, file.source.text)
-        or _fix(life, place, scope, rule, file)
+        or _fix(life, place, rule, file)
     )
     return Finding(
         code=rule.code,
@@ -306,7 +300,7 @@ def _finding(life: Life, scope: Scope, rule: Rule, file: FileContext) -> Finding
     )
 
 
-def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -> Fix | str:
+def _fix(life: Life, place: Spot, rule: Rule, file: FileContext) -> Fix | str:
     """The fix, or why there is none."""
     line = line_behind(place, file.source)
     if line is None:
@@ -320,7 +314,8 @@ def _fix(life: Life, place: Spot, scope: Scope, rule: Rule, file: FileContext) -
         title = f"Compile `{name}` in place, which keeps the keys of its state dict"
     else:
         spelling = file.imports.spell(
-            COMPILE, use_at(COMPILE, place.statement, [spot.block for spot in place.chain()], scope, file)
+            COMPILE,
+            use_at(COMPILE, place.statement, [spot.block for spot in place.chain()], life.scope, file),
         )
         if isinstance(spelling, Refusal):
             return spelling.reason
@@ -341,6 +336,6 @@ def _keeps_its_keys(life: Life) -> bool:
     for item in life.happenings:
         if item.event is not Event.CHANGE or isinstance(getattr(item.node, "ctx", None), ast.Load):
             continue  # `model.layers[0] = ...` reaches the model, `model.layers = ...` may not
-        if item.mention.nested or (barrier is not None and item.mention.position > barrier.mention.position):
+        if item.nested or (barrier is not None and item.position > barrier.position):
             return True
     return False

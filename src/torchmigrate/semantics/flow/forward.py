@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.semantics.flow.steps import Step
+from torchmigrate.semantics.flow.steps import UNKNOWN_STEP, Step
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.source.trees import walk
 
+_MOST_BINDINGS = 8  # of a variable that nested functions read
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -53,7 +54,7 @@ class Forward:
                 return
             yield from self._reads_by_target(home).get(target, ())
             scope = self._flow.index.scope_at(home) if not isinstance(home, ast.Lambda) else None
-            if scope is not None and len(scope.bindings.get(target.id, ())) == 1:
+            if scope is not None and len(scope.bindings.get(target.id, ())) <= _MOST_BINDINGS:
                 for name in self._flow.index.named(target.id):
                     inner = self._flow.index.home_of(name)
                     if (
@@ -62,12 +63,10 @@ class Forward:
                         and self._flow.index.binds(name, home)
                     ):
                         yield name
-        elif isinstance(target, ast.Attribute):
-            owner = self._flow.classes.owner_of(target.value)
-            for other in self._flow.index.attributes(target.attr) if owner is not None else ():
-                if not isinstance(other.ctx, ast.Load) or self._flow.classes.owner_of(other.value) is None:
-                    continue
-                if any(step.node is not None for step in self._flow.sources(other)):
+        elif isinstance(target, ast.Attribute) and self._flow.classes.owner_of(target.value) is not None:
+            given = {*self._flow.sources(target)} - {UNKNOWN_STEP}
+            for other in self._flow.index.attributes(target.attr):
+                if isinstance(other.ctx, ast.Load) and not given.isdisjoint(self._flow.sources(other)):
                     yield other
 
     def _reads_of_item(self, outer: ast.Tuple | ast.List, node: ast.AST) -> Iterator[ast.AST]:
@@ -79,7 +78,9 @@ class Forward:
                     yield from self._reads_of(target.elts[number])
 
     def _reads_of_argument(self, call: ast.Call, node: ast.AST) -> Iterator[ast.AST]:
-        called = self._flow.called(call)
+        called: ast.AST | None = self._flow.called(call)
+        if called is None and isinstance(made := self._flow.definition(call.func), ast.ClassDef):
+            called = self._flow.classes.method(made, "__init__")
         if not isinstance(called, _Def):
             return
         for argument in walk(called.args):

@@ -672,11 +672,19 @@ class ValueFlow:
 
     def imported(self, node: ast.AST) -> str:
         """The qualified name of what is imported from elsewhere: `functools.partial`; else empty."""
+        found = self.imports(node)
+        return next(iter(found)) if len(found) == 1 else ""
+
+    def imports(self, node: ast.AST) -> frozenset[str]:
+        """The qualified names that an expression may be; an empty one if it may not be imported."""
         rest = ""
         while isinstance(node, ast.Attribute):
             rest = f".{node.attr}{rest}"
             node = node.value
-        alias = self.only_origin(node) if isinstance(node, ast.Name) else None
+        origins = self.origins(node) if isinstance(node, ast.Name) else [UNKNOWN_STEP]
+        return frozenset(self._imported(step.node, rest) for step in origins)
+
+    def _imported(self, alias: ast.AST | None, rest: str) -> str:
         if not isinstance(alias, ast.alias):
             return ""
         statement = self.names.parents.get(alias)
