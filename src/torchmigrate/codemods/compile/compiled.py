@@ -1,18 +1,21 @@
-"""Variables that hold what `torch.compile` makes of a model, and where they are bound."""
+"""What `torch.compile` makes of a model: where it is assigned, and which expressions are it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from msgspec import Struct
 
 from torchmigrate.codemods.compile.kinds import TAKEN_OVER, below
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.semantics.model import Role, Scope, SemanticModel
+from torchmigrate.semantics.flow.domain import UNKNOWN, Domain, Sentinel, Values
+from torchmigrate.semantics.flow.values import ValueFlow
+from torchmigrate.semantics.model import Role, SemanticModel
 
 COMPILE = "torch.compile"
-_MOST = 200  # bindings of a variable that are looked through for every use
+_MOST_WRAPPERS = 2
+_SAME = frozenset("to cuda cpu train eval float half double bfloat16 requires_grad_ apply".split())
 DATA_PARALLEL = frozenset(["torch.nn.DataParallel", "torch.nn.parallel.DataParallel"])
 DISTRIBUTED = frozenset(["torch.nn.parallel.DistributedDataParallel"])
 WRAPPERS = DATA_PARALLEL | DISTRIBUTED
@@ -58,22 +61,45 @@ def compiled_argument(call: ast.Call) -> ast.expr | None:
     return first.value if first is not None and first.arg == "model" else None
 
 
-def last_value(name: ast.Name, before: ast.stmt, scope: Scope) -> ast.expr | None:
-    """What the last assignment in the same scope, above a statement, gives a variable; None: not known."""
-    bound = scope.bindings.get(name.id, ())
-    if len(bound) > _MOST:
-        return None
-    found: list[ast.stmt] = [
-        binding.statement
-        for binding in bound
-        if binding.statement is not None and binding.statement.lineno < before.lineno
-    ]
-    last = max(found, key=lambda statement: statement.lineno, default=None)
-    if not isinstance(last, ast.Assign) or len(last.targets) != 1:
-        return None
-    return last.value if isinstance(last.targets[0], ast.Name) else None
+class CompiledModels(Domain[tuple[ast.Call, int]]):
+    """Which expressions are compiled models: the call that compiles one, and how many wrappers are around it.
+
+    Args:
+        calls: the calls of `torch.compile`.
+    """
+
+    def __init__(self, flow: ValueFlow, calls: Container[ast.AST]) -> None:
+        super().__init__(flow)
+        self._calls = calls
+
+    def start(self, node: ast.AST) -> tuple[ast.Call, int] | None:
+        return (node, 0) if isinstance(node, ast.Call) and node in self._calls else None
+
+    def through(self, node: ast.AST) -> Values[tuple[ast.Call, int]]:
+        if isinstance(node, ast.Attribute) and node.attr == "module":
+            return self._wrapped(node.value, -1)
+        if isinstance(node, ast.Call):
+            if self.flow.names.qualified(node.func) in WRAPPERS and node.args:
+                return self._wrapped(node.args[0], 1)
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+                return self.of(node.func.value)
+        return frozenset([UNKNOWN])
+
+    def _wrapped(self, model: ast.expr, more: int) -> Values[tuple[ast.Call, int]]:
+        found = [value for value in self.of(model) if not isinstance(value, Sentinel)]
+        return frozenset((call, depth + more) for call, depth in found if 0 <= depth + more <= _MOST_WRAPPERS)
 
 
-def uses_by_node(names: SemanticModel) -> dict[int, str]:
-    """The library names that expressions surely are, by id()."""
-    return {id(use.node): use.candidates[0] for use in names.uses if use.sure}
+def makers(node: ast.expr | None, flow: ValueFlow) -> set[str | None]:
+    """The library functions that may have made a value, in the same function before it."""
+    if node is None:
+        return set()
+    start = node.lineno, node.col_offset
+    calls = [step.node for step in flow.origins(node) if isinstance(step.node, ast.Call)]
+    home = flow.index.home_of(node)
+    return {
+        flow.names.qualified(call.func)
+        for call in calls
+        if call is node
+        or ((call.end_lineno or 0, call.end_col_offset or 0) <= start and flow.index.home_of(call) is home)
+    }
