@@ -163,7 +163,8 @@ READS = {
 @pytest.mark.parametrize("name", READS)
 def test_what_is_read(name: str) -> None:
     code, wanted = READS[name]
-    text = "import torch\n" + textwrap.dedent(code).strip() + "\n"
+    imports = "import torch\nfrom collections import OrderedDict\nfrom copy import deepcopy\n"
+    text = imports + textwrap.dedent(code).strip() + "\n"
     (finding,) = run(text, *ONLY).findings
     assert finding.severity.label == ("info" if wanted == STATE else "warning")
     assert finding.fix is not None and reason_of(finding.fix)
@@ -908,7 +909,11 @@ def test_what_a_class_puts_into_its_own_state_dict(saved: str, wanted: str) -> N
         ("trial = Trial(net)\ntrial.load_state_dict(torch.load(path)['trial'])", OTHER),
         ("trial = Trial(net).begun()\ntrial.load_state_dict(torch.load(path))", OTHER),
         ("trial = Trial(net).quick().begun()\ntrial.load_state_dict(torch.load(path))", OTHER),
-        ("self.trial = Trial(net)\nself.trial.load_state_dict(torch.load(path))", OTHER),
+        (
+            "class User:\n    def resume(self, net, path):\n        self.trial = Trial(net)\n"
+            "        self.trial.load_state_dict(torch.load(path))",
+            OTHER,
+        ),
         ("trial = Trial(net).inner()\ntrial.load_state_dict(torch.load(path))", STATE),
         ("trial = Trial(net).elsewhere()\ntrial.load_state_dict(torch.load(path))", STATE),
         ("trial = Key()\ntrial.load_state_dict(torch.load(path))", STATE),

@@ -307,7 +307,7 @@ class Project:
     def _states_in(self, path: Path) -> OwnStates | None:
         if path not in self._own_states:
             saved = self._saved.of(path)
-            self._own_states[path] = OwnStates(saved.tree, saved) if saved is not None else None
+            self._own_states[path] = OwnStates(saved) if saved is not None else None
         return self._own_states[path]
 
     def _defining(self, name: Name, other: Path, steps: int) -> Path | None:

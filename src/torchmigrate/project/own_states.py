@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 
 from torchmigrate.project.checkpoints import Saved
 from torchmigrate.source.trees import last_name, walk
@@ -24,25 +23,27 @@ class OwnStates:
     """The classes of one file, and the constants that others use as keys.
 
     Args:
-        tree: the file.
-        saved: what its values are.
+        saved: what the values of the file are.
     """
 
-    def __init__(self, tree: ast.Module, saved: Saved) -> None:
-        self._tree = tree
+    def __init__(self, saved: Saved) -> None:
         self._saved = saved
-        self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        self._flow = saved.flow
+        body = saved.flow.names.tree.body
+        self.classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
     def __contains__(self, name: object) -> bool:
         """Whether the module defines a class, or gives a variable a value."""
-        return name in self.classes or (isinstance(name, str) and bool(self._values(name, self._tree)))
+        return name in self.classes or bool(self._values(name))
+
+    def _values(self, name: object) -> list[ast.AST]:
+        """Where a variable of the module gets a value."""
+        bound = self._flow.names.module.bindings.get(str(name), ())
+        return [each.node for each in bound if isinstance(each.node, ast.Name)]
 
     def is_plain(self, name: str) -> bool:
         """Whether a variable of the module is sure to be text or a number, and no object."""
-        values = self._values(name, self._tree)
-        return bool(values) and all(
-            value is not None and self._saved.is_plain(value, self._tree) for value in values
-        )
+        return bool(self._values(name)) and all(map(self._saved.is_plain, self._values(name)))
 
     def keeps_objects(
         self, name: str, called: Sequence[str], is_plain_elsewhere: Callable[[ast.expr], bool]
@@ -60,44 +61,27 @@ class OwnStates:
             return False
         method = methods[STATE]
         return any(
-            self._is_object(value, method)
-            or (key is not None and self._is_object_as_key(key, method, is_plain_elsewhere))
+            self._is_object(value) or (key is not None and self._is_object_as_key(key, is_plain_elsewhere))
             for key, value in _entries(method)
         )
 
-    def _is_object(self, value: ast.expr, scope: ast.AST) -> bool:
-        is_class = isinstance(value, ast.Name) and value.id in self.classes
-        return is_class or self._saved.is_object(value, scope)
+    def _is_object(self, value: ast.AST) -> bool:
+        return last_name(value) in self.classes or self._saved.is_object(value)
 
-    def _is_object_as_key(
-        self, key: ast.expr, scope: ast.AST, is_plain_elsewhere: Callable[[ast.expr], bool]
-    ) -> bool:
+    def _is_object_as_key(self, key: ast.expr, is_plain_elsewhere: Callable[[ast.expr], bool]) -> bool:
         """Whether a key is an object: one that is made here, or whatever another module has under a name."""
         root = key
         while isinstance(root, ast.Attribute):
             root = root.value
-        if isinstance(root, ast.Name) and root.id in self._imported and not self._values(root.id, scope):
+        if isinstance(self._flow.only_origin(root), ast.alias):
             return not is_plain_elsewhere(key)
-        if isinstance(key, ast.Attribute) and isinstance(root, ast.Name) and root.id in self.classes:
-            owner = self.classes[root.id]
-            return any(last_name(base).endswith(_ENUMS) for base in owner.bases) or any(
-                self._is_object(node.value, self._tree)
-                for node in owner.body
-                if isinstance(node, ast.Assign) and key.attr in map(last_name, node.targets)
-            )
-        return self._is_object(key, scope)
-
-    def _values(self, name: str, scope: ast.AST) -> list[ast.expr | None]:
-        return self._saved.values_of(ast.Name(name, ast.Load()), scope)
-
-    @cached_property
-    def _imported(self) -> frozenset[str]:
-        """The names that imports bind."""
-        return frozenset(
-            alias.asname or alias.name.partition(".")[0]
-            for node in walk(self._tree)
-            if isinstance(node, (ast.Import, ast.ImportFrom))
-            for alias in node.names
+        owner = self.classes.get(last_name(root))
+        if not isinstance(key, ast.Attribute) or owner is None:
+            return self._is_object(key)
+        return any(last_name(base).endswith(_ENUMS) for base in owner.bases) or any(
+            self._is_object(node.value)
+            for node in owner.body
+            if isinstance(node, ast.Assign) and key.attr in map(last_name, node.targets)
         )
 
 

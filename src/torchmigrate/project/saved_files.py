@@ -22,6 +22,8 @@ from torchmigrate.project.checkpoints import (
     may_write,
 )
 from torchmigrate.project.contents import Contents
+from torchmigrate.semantics.flow.values import ValueFlow
+from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source, SourceError
 
 
@@ -68,8 +70,9 @@ class SavedFiles:
         """What a file saves; None: it cannot be parsed."""
         if path not in self._saved_by:
             try:
-                tree = Source.from_bytes(self.contents[path], path).parse()
-                self._saved_by[path] = Saved(tree, self.contents[path])
+                source = Source.from_bytes(self.contents[path], path)
+                flow = ValueFlow(resolve(source.parse(), source))
+                self._saved_by[path] = Saved(flow, self.contents[path])
             except (SourceError, RecursionError):
                 self._saved_by[path] = None
         return self._saved_by[path]

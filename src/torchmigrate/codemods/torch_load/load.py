@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.torch_load.held import Body, LoadCase, Loading
+from torchmigrate.codemods.torch_load.held import LoadCase, Loads
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -31,22 +31,17 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         return
     if hits and file.decides_loading():
         return
-    scopes: dict[int, Body] = {}
-    shared = Loading(file)
-    for hit in hits:
-        if hit.use.call is not None and hit.use.scope.kind in ("function", "module"):
-            body = scopes.setdefault(id(hit.use.scope), shared.body(hit.use.scope.node))
-            body.loads.append((hit.use.call, hit.use.statement))
-    cases = {id(call): case for body in scopes.values() for call, case in body.cases()}
-    whole = {id(call) for body in scopes.values() for call, _ in body.loads if body.reads_whole_object(call)}
-    shared.release()
+    loads = Loads(file, [hit.use.call for hit in hits if hit.use.call is not None])
+    cases = loads.cases()
     chosen = []
     for hit in hits:
-        case = cases.get(id(hit.use.call), LoadCase.UNKNOWN)
+        case, call = LoadCase.UNKNOWN, hit.use.call
+        if call is not None:
+            case = cases[call]
         one = replace(rule, cases=(rule.cases[case],))
         if case in (LoadCase.STATE, LoadCase.OWN_STATE, LoadCase.PLAIN_FILE):
             one = replace(one, outdated=rule.changed, deprecated=None, changed=None)
-        elif id(hit.use.call) in whole:
+        elif call is not None and loads.reads_whole_object(call):
             one = replace(one, summary=_WHOLE)
         chosen.append(replace(hit, rule=one))
     yield from file.fixes.findings(chosen)

@@ -41,7 +41,9 @@ PARTIAL = "functools.partial"
 _SHIFTS = frozenset(["pop", "remove", "insert", "reverse", "sort", "clear"])
 _NOT_PLAIN = ("Enum", "Flag", "NamedTuple", "Model")  # their attributes are not what the class gives them
 # What they make holds what the argument holds.
-_FIRST = frozenset(["list", "tuple", "sorted", "reversed", "set", "iter", "dict"])
+_DICTS = ("dict", "collections.OrderedDict")
+_FIRST = frozenset(["list", "tuple", "sorted", "reversed", "set", "iter", *_DICTS])
+_COPIES = frozenset(["copy.copy", "copy.deepcopy"])
 _MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ParameterList"])
 _KEYED_MODULES = frozenset(["torch.nn.ModuleDict", "torch.nn.ParameterDict"])
 _SEQUENTIAL = "torch.nn.Sequential"
@@ -363,28 +365,32 @@ class ValueFlow:
 
     def _of_made(self, node: ast.Call, key: Key, rest: Path) -> list[Step] | None:
         """The same for a call that makes a container, or what a loop goes over."""
-        name = self.builtin(node.func) or self.names.qualified(node.func)
+        name = self.builtin(node.func) or self.names.qualified(node.func) or self.imported(node.func)
         if name == "zip" and key is EACH and rest and isinstance(rest[0], int):
             if rest[0] < len(node.args) and not any(isinstance(item, ast.Starred) for item in node.args):
                 return [Step(node.args[rest[0]], (EACH, *rest[1:]))]
             return [UNKNOWN_STEP]
         if name == "enumerate" and key is EACH and rest and node.args:
             return [Step(node.args[0], (EACH, *rest[1:]))] if rest[0] == 1 else None
-        if name == "dict" and not node.args:
+        if name in _DICTS and not node.args:
             pairs = [(key_of(item.arg) if item.arg else None, item.value) for item in node.keywords]
             return self._of_dict(node, pairs, key, rest)
+        if name in _DICTS and isinstance(node.args[0], (ast.ListComp, ast.GeneratorExp)):
+            return [Step(node.args[0], (EACH, 0 if key is EACH else 1, *rest))]  # of pairs
+        if name in _COPIES and len(node.args) == 1:
+            return [Step(node.args[0], (key, *rest))]
         if name == _SEQUENTIAL and not node.keywords:
             return [Step(item, rest) for item in node.args] or None
         if (name in _FIRST or name in _MODULES or name in _KEYED_MODULES) and len(node.args) == 1:
             wanted = EACH if name in ("sorted", "reversed", "set") else key
-            return [Step(node.args[0], (wanted, *rest))] if not node.keywords or name != "dict" else None
+            return [Step(node.args[0], (wanted, *rest))] if not node.keywords or name not in _DICTS else None
         if isinstance(node.func, ast.Attribute) and not node.keywords:
             of = node.func.value
             if node.func.attr == "items" and not node.args and key is EACH and rest:
                 return [Step(of, (VALUE if rest[0] == 1 else EACH, *rest[1:]))]
             if node.func.attr == "values" and not node.args:
                 return [Step(of, (VALUE, *rest))]
-            if node.func.attr == "copy" and not node.args and isinstance(key, str):
+            if node.func.attr == "copy" and not node.args and (isinstance(key, str) or key is VALUE):
                 return [Step(of, (key, *rest))]
         return None
 
@@ -411,18 +417,12 @@ class ValueFlow:
             ]
         found: list[Step] = []
         for name, value in pairs:
-            if name is None:
-                found.append(Step(value, (key, *rest)))
-            elif key is VALUE or constant_key(name) == key:
-                if key is not VALUE:
-                    found.clear()  # written over
-                found.append(Step(value, rest))
-            elif constant_key(name) is None:
-                found.append(UNKNOWN_STEP)
-        written = self._written(node, key)
-        if written is None:
-            return [*found, UNKNOWN_STEP]
-        return [*found, *(Step(value, rest) for value in written)]
+            if key is not VALUE and name is not None and constant_key(name) == key:
+                found.clear()  # written over
+            found += _under(name, Step(value), key, rest)
+        for name, step in self.written(node):
+            found += _under(name, step, key, rest)
+        return found
 
     def _is_shifted(self, node: ast.AST) -> bool:
         """Whether the file changes the places of the items of a list."""
@@ -453,27 +453,21 @@ class ValueFlow:
                 found.append(call.value)
         return found
 
-    def _written(self, node: ast.AST, key: Key) -> list[ast.expr] | None:
-        """What is written to a key of a dictionary by the names that it is given; None: not known."""
-        found: list[ast.expr] = []
+    def written(self, node: ast.AST) -> Iterator[tuple[ast.expr | None, Step]]:
+        """The keys and values that are written to a dictionary by the names that it is given; no key: all
+        of another dictionary."""
         for name in self._mentions_of_made(node):
             outer = self.names.parents.get(name)
             call = self.names.parents.get(outer) if outer is not None else None
             if isinstance(outer, ast.Subscript) and isinstance(outer.ctx, ast.Store):
-                written = constant_key(outer.slice)
-                if not isinstance(call, ast.Assign) or written is None:
-                    return None
-                if key is VALUE or written == key:
-                    found.append(call.value)
+                yield from ((outer.slice, step) for step in self._of_target(outer))
             elif isinstance(outer, ast.Attribute) and isinstance(call, ast.Call) and call.func is outer:
                 if outer.attr == "setdefault" and len(call.args) == 2:
-                    if key is VALUE or constant_key(call.args[0]) in (None, key):
-                        found.append(call.args[1])
+                    yield call.args[0], Step(call.args[1])
                 elif outer.attr == "update":
-                    if call.args or any(item.arg is None for item in call.keywords):
-                        return None
-                    found += [item.value for item in call.keywords if key is VALUE or item.arg == key]
-        return found
+                    yield from ((None, Step(item)) for item in call.args[:1])
+                    for item in call.keywords:
+                        yield key_of(item.arg) if item.arg else None, Step(item.value)
 
     def _mentions_of_made(self, node: ast.AST) -> Iterator[ast.AST]:
         """Mentions of the variable or attribute of `self` that a container is made for, or of a parameter."""
@@ -672,16 +666,14 @@ class ValueFlow:
 
     def imported(self, node: ast.AST) -> str:
         """The qualified name of what is imported from elsewhere: `functools.partial`; else empty."""
-        found = self.imports(node)
-        return next(iter(found)) if len(found) == 1 else ""
+        root, rest = _rooted(node)
+        steps = self.sources(root) if isinstance(root, ast.Name) else ()
+        return self._imported(steps[0].node, rest) if len(steps) == 1 else ""
 
     def imports(self, node: ast.AST) -> frozenset[str]:
         """The qualified names that an expression may be; an empty one if it may not be imported."""
-        rest = ""
-        while isinstance(node, ast.Attribute):
-            rest = f".{node.attr}{rest}"
-            node = node.value
-        origins = self.origins(node) if isinstance(node, ast.Name) else [UNKNOWN_STEP]
+        root, rest = _rooted(node)
+        origins = self.origins(root) if isinstance(root, ast.Name) else [UNKNOWN_STEP]
         return frozenset(self._imported(step.node, rest) for step in origins)
 
     def _imported(self, alias: ast.AST | None, rest: str) -> str:
@@ -715,6 +707,24 @@ class ValueFlow:
             if getattr(call.func, "attr", getattr(call.func, "id", "")) in made
             or (isinstance(call.func, ast.Call) and getattr(_maker(call.func), "id", "") in classes)
         ]
+
+
+def _rooted(node: ast.AST) -> tuple[ast.AST, str]:
+    """The expression that a chain of attributes begins with, and the rest of it as text."""
+    rest = ""
+    while isinstance(node, ast.Attribute):
+        rest = f".{node.attr}{rest}"
+        node = node.value
+    return node, rest
+
+
+def _under(name: ast.expr | None, value: Step, key: Key, rest: Path) -> list[Step]:
+    """What a dictionary has under a key by one of its entries; no name: the entry is another dictionary."""
+    if name is None:
+        return [Step(value.node, (*value.path, key, *rest)) if value.node is not None else value]
+    if key is VALUE or constant_key(name) == key:
+        return [Step(value.node, value.path + rest) if value.node is not None else value]
+    return [UNKNOWN_STEP] if constant_key(name) is None else []
 
 
 def _is_only_read(node: ast.AST | None) -> bool:
