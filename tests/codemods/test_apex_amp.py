@@ -849,7 +849,7 @@ KEPT = {
     ),
     "O0": ([('"O1"', '"O0"')], 'GradScaler("cuda", enabled=False)'),
     "level from the outside": ([('"O1"', "args.level")], 'enabled=args.level != "O0")'),
-    "level made of text": ([('"O1"', '"O" + args.level')], 'enabled=("O" + args.level) != "O0")'),
+    "level made of text": ([('"O1"', '"O" + args.level')], 'enabled="O" + args.level != "O0")'),
     "fixed scale": ([('"O1"', '"O2", loss_scale="128.0"')], 'GradScaler("cuda", init_scale=128.0)'),
     "enabled": ([('opt_level="O1"', "args.on")], "enabled=bool(args.on))"),
     "name taken": ([(LOOP, f"    scaler = Standard()\n{LOOP}")], "grad_scaler.step(optimizer)"),

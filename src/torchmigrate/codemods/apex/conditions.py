@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from torchmigrate.rewrite.code import Code, code
+from torchmigrate.source.trees import walk
 
 WITHOUT = "O0"
-_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
-_KINDS = (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Attribute, ast.Subscript)
-_COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "$left == $value",
-    ast.NotEq: "$left != $value",
-    ast.Lt: "$left < $value",
-    ast.LtE: "$left <= $value",
-    ast.Gt: "$left > $value",
-    ast.GtE: "$left >= $value",
-    ast.Is: "$left is $value",
-    ast.IsNot: "$left is not $value",
-    ast.In: "$left in $value",
-    ast.NotIn: "$left not in $value",
-}
-_LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
 
 
 def negation(test: ast.expr) -> ast.expr:
@@ -73,50 +58,44 @@ def conjuncts(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def code_of(test: ast.expr) -> Code:
-    """A condition as new code."""
-    if hasattr(test, "lineno"):
-        return code("$test", test=test)
-    if isinstance(test, ast.BoolOp):
-        template = "$one and $other" if isinstance(test.op, ast.And) else "$one or $other"
-        return reduce(lambda one, other: code(template, one=one, other=other), map(_operand, test.values))
-    if isinstance(test, ast.UnaryOp):
-        inner = test.operand
-        return code("not $test" if isinstance(inner, _TIGHT) else "not ($test)", test=code_of(inner))
-    if isinstance(test, ast.Compare):
-        ((operator, value),) = zip(test.ops, test.comparators, strict=True)
-        left = (
-            code_of(test.left) if isinstance(test.left, _TIGHT) else code("($left)", left=code_of(test.left))
-        )
-        return code(_COMPARISONS[type(operator)], left=left, value=code_of(value))
-    if isinstance(test, ast.Call):
-        return code("bool($test)", test=code_of(test.args[0]))
-    if isinstance(test, ast.Attribute):
-        return code("$object.$name", object=code_of(test.value), name=test.attr)
-    if isinstance(test, ast.Subscript):
-        return code("$object[$key]", object=code_of(test.value), key=code_of(test.slice))
-    if isinstance(test, ast.Name):
-        return code("$name", name=test.id)
-    assert isinstance(test, ast.Constant), "all that is made here"
-    return code('"O0"' if test.value == WITHOUT else "$value", value=repr(test.value))
+    """A condition as new code: what is from the file stays as it is written there."""
+    parts: dict[str, ast.expr] = {}
+
+    def quoted(node: ast.expr) -> ast.expr | None:
+        if not hasattr(node, "lineno"):
+            return None
+        name = f"part_{len(parts)}"
+        parts[name] = node
+        return ast.Name(f"${name}", ast.Load())
+
+    return code(ast.unparse(_with(test, quoted)).replace("'", '"'), **parts)
 
 
 def renamed(test: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr | None:
-    """A condition with other expressions in the place of names; None: it cannot be written with them."""
-    if isinstance(test, (ast.Constant, ast.Name)):
-        return names.get(test.id, test) if isinstance(test, ast.Name) else test
+    """A condition with other expressions in the place of names; None: what it calls may differ elsewhere."""
+    if any(isinstance(node, ast.Call) and getattr(node.func, "id", "") != "bool" for node in walk(test)):
+        return None
+
+    def given(node: ast.expr) -> ast.expr | None:
+        if isinstance(node, ast.Constant):
+            return node
+        return names.get(node.id) if isinstance(node, ast.Name) else None
+
+    return _with(test, given)
+
+
+def _with(test: ast.expr, other: Callable[[ast.expr], ast.expr | None]) -> ast.expr:
+    """A copy of a condition with other expressions in the place of some; it is new code."""
+    new = other(test)
+    if new is not None:
+        return new
     made = copy.copy(test)
-    vars(made).pop("lineno", None)  # it is new code
+    vars(made).pop("lineno", None)
     for name, value in ast.iter_fields(test):
-        parts = value if isinstance(value, list) else [value]
-        new = [renamed(item, names) if isinstance(item, ast.expr) else item for item in parts]
-        if None in new:
-            return None
-        setattr(made, name, new if isinstance(value, list) else new[0])
-    plain = not isinstance(test, ast.Call) or getattr(test.func, "id", "") == "bool"
-    plain = plain and (not isinstance(test, ast.Compare) or len(test.ops) == 1)
-    plain = plain and (not isinstance(test, ast.UnaryOp) or isinstance(test.op, ast.Not))
-    return made if plain and isinstance(test, _KINDS) else None
+        parts = [_with(item, other) if isinstance(item, ast.expr) else item for item in _listed(value)]
+        setattr(made, name, parts if isinstance(value, list) else parts[0])
+    return made
 
 
-def _operand(test: ast.expr) -> Code:
-    return code("($test)" if isinstance(test, _LOOSE) else "$test", test=code_of(test))
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
