@@ -13,29 +13,25 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.answers import Answers
 from torchmigrate.semantics.flow.functions import Function, Functions, arguments, own
-from torchmigrate.semantics.flow.mentions import Spot, blocks
+from torchmigrate.semantics.flow.mentions import Spot
+from torchmigrate.semantics.flow.steps import EACH, Step
 from torchmigrate.semantics.model import Use
 from torchmigrate.source.trees import children, walk
 
-# Methods of a module that run nothing.
-_SETTINGS = frozenset(
-    """add_module apply bfloat16 buffers children cpu cuda double eval extra_repr
-    finish_parameter_update float get_buffer get_parameter get_submodule half join
-    load_state_dict modules named_buffers named_children named_modules named_parameters
-    no_sync parameters register_backward_hook register_buffer register_forward_hook
-    register_module register_parameter requires_grad_ save set_extra_state share_memory
-    state_dict to to_empty train type xpu zero_grad""".split()
-)
+# Methods of a module that run nothing, and the first words of such methods.
 _SETTING = pattern(
-    r"_*(?:add|clear|count|disable|enable|freeze|from|get|has|init|is|load|log|named|num|print|register|remove|reset"
-    r"|resize|save|set|summary|tie|unfreeze|update)(?:_|$)"
+    r"(?:apply|bfloat16|buffers|children|cpu|cuda|double|eval|float|half|join|modules|no_sync|parameters|state_dict"
+    r"|to|to_empty|train|type|xpu|zero_grad)$"
+    r"|_*(?:add|clear|count|disable|enable|extra|finish|freeze|from|get|has|init|is|load|log|named|num|print|register"
+    r"|remove|requires|reset|resize|save|set|share|summary|tie|unfreeze|update)(?:_|$)"
 )
 _EVALUATES = pattern(r"(?:^|_)(?:eval[a-z]*|valid[a-z]*|infer[a-z]*|predict[a-z]*|generate|test)(?:_|$)")
 _PREPARES = pattern(r"_*(?:build|create|get|init|load|log|make|prepare|print|save|set|setup)(?:_|$)")
 _LOSS = pattern(r"loss|criteri|entropy|objective", re.IGNORECASE)
 _NO_LOSS = pattern(r"reduce|update|append|log|add_scalar|print|write", re.IGNORECASE)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_OPERATORS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)  # one node for all of a kind
 _MOST_CALLS = 3  # that a loss is followed through, outwards
-_IN_PLACE = frozenset({"append", "extend", "add_", "mul_", "div_"})
 
 
 class Forward:
@@ -54,7 +50,6 @@ class Forward:
         self.optional: set[int] = set()  # the first statements of those without a backward pass
         self._busy: set[int] = set()
         self._lossy: set[int] = set()  # the statements under autocast with a backward pass
-        self._covered = Answers(self._is_covered, False)
         self._inside = Answers(self._runs_inside, False)
 
     # ---- what runs a model ----------------------------------------------------------------------------
@@ -72,7 +67,7 @@ class Forward:
         if self.objects.is_model(callee):
             return True
         if isinstance(callee, ast.Attribute) and self.objects.is_model(callee.value):
-            return callee.attr not in _SETTINGS and _SETTING.match(callee.attr) is None
+            return _SETTING.match(callee.attr) is None
         called = self.objects.called(call)
         if called is not None:
             return called.name != "__init__" and self.inside(called, deep=deep)
@@ -98,7 +93,7 @@ class Forward:
         return (deep or not self.has_scaler(function)) and any(
             self.runs(statement, function, deep=deep)
             for statement in function.statements
-            if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
+            if not isinstance(statement, DEFINITIONS)
         )
 
     def _is_barrier(self, statement: ast.stmt) -> bool:
@@ -110,14 +105,11 @@ class Forward:
     @cached_property
     def _trains(self) -> set[Function]:
         """The functions with a backward pass, and those that call them."""
-        found = {
-            function
-            for function in self.functions.every
-            if any(_is_backward(call) for _, call in function.calls)
-        }
-        while new := {caller for caller, _, _, called in self.objects.calls if called in found} - found:
-            found |= new
-        return found
+        every = self.functions.every
+        found = [function for function in every if any(_is_backward(call) for _, call in function.calls)]
+        for function in found:
+            found += {caller for caller, _, _ in self.objects.calls_to(function)} - {*found}
+        return {*found}
 
     # ---- with a loss ----------------------------------------------------------------------------------
 
@@ -143,33 +135,31 @@ class Forward:
         self, function: Function, last: ast.stmt, loss: ast.expr, inner: tuple[Function, ...]
     ) -> bool:
         """Note where a loss is computed before a statement, in its function or in those that call it."""
-        needed = {node.id for node in walk(loss) if isinstance(node, ast.Name)}
-        needed |= {ast.unparse(node) for node in walk(loss) if isinstance(node, ast.Attribute)}
+        made, names = self._made_by(loss, function)
         own_work: list[ast.stmt] = []
         found = False
         here: Spot | None = self.functions.spots[id(last)]
         while here is not None and not found:
-            for chosen in _slices(here, needed, self._is_barrier):
-                forward = [index for index in chosen if self.runs(here.block[index], function, deep=True)]
+            for chosen in self._slices(here, made):
+                forward = [item for item in chosen if self.runs(item, function, deep=True)]
                 if not forward:
-                    own_work += [here.block[index] for index in chosen if _computes(here.block[index])]
+                    own_work += [item for item in chosen if _computes(item)]
                     continue
-                statements = here.block[min(forward) : max(chosen) + 1]
+                first, end = (self.functions.spots[id(item)].index for item in (forward[-1], chosen[0]))
+                statements = here.block[first : end + 1]
                 while len(statements) > 1 and _is_arithmetic(statements[-1]):
                     statements = statements[:-1]
                 self._note(function, statements)
                 self._lossy |= self._busy
-                self._covered.clear()
                 found = True
             here = here.outer
         if not found:
             follow = function not in inner and len(inner) < _MOST_CALLS
-            calls = self.objects.calls_to(function) if follow else []
             given = [
                 (caller, statement, argument)
-                for caller, statement, call in calls
+                for caller, statement, call in (self.objects.calls_to(function) if follow else ())
                 for argument, name in arguments(call, function)
-                if name in needed
+                if name in names
             ]
             if not given or any(_computes(argument) for _, _, argument in given):
                 return False
@@ -179,6 +169,38 @@ class Forward:
             if not found or statement.lineno > self.ranges[-1][1][0].lineno:
                 self._note(function, [statement])
         return True
+
+    def _slices(self, spot: Spot, made: set[int]) -> list[list[ast.stmt]]:
+        """The statements of some before one in its block, the last first, cut at backward passes."""
+        slices: list[list[ast.stmt]] = [[]]
+        for statement in spot.block[: spot.index][::-1]:
+            if self._is_barrier(statement):
+                slices.append([])
+            elif id(statement) in made:
+                slices[-1].append(statement)
+        return [item for item in slices if item]
+
+    def _made_by(self, value: ast.expr, function: Function) -> tuple[set[int], set[str]]:
+        """The statements of a function that compute a value, by id(), with those around them; their names."""
+        flow, functions = self.objects.flow, self.functions
+        found: set[int] = set()
+        nodes: dict[ast.AST, None] = {value: None}
+        todo: list[ast.AST] = [value]
+        while todo:
+            node = todo.pop()
+            statement = flow.index.statement_of(node)
+            if functions.owners.get(id(statement)) is not function or isinstance(node, DEFINITIONS):
+                continue
+            found.update(id(spot.statement) for spot in functions.spots[id(statement)].chain())
+            is_list = isinstance(node, (ast.List, ast.Dict))
+            steps = flow.steps(Step(node, (EACH,))) if is_list else flow.sources(node)
+            parts = [*(step.node for step in steps if step.node is not None), *children(node)]
+            new = dict.fromkeys(
+                part for part in parts if part not in nodes and not isinstance(part, _OPERATORS)
+            )
+            nodes |= new
+            todo += new
+        return found, {node.id for node in nodes if isinstance(node, ast.Name)}
 
     # ---- without --------------------------------------------------------------------------------------
 
@@ -191,70 +213,42 @@ class Forward:
         Raises:
             Unclear: one stands where it cannot be wrapped.
         """
-        if self._covered(function):
+        if function not in self._uncovered:
             return
-        for block in _blocks_of(function):
-            index = 0
-            while index < len(block):
-                statement = block[index]
-                index += 1
-                if id(statement) in self._busy or not after(statement):
-                    continue
-                if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                    continue
-                if not any(
-                    self._call_runs(call, function)
-                    for call in own(statement, ast.Call)
-                    if isinstance(call, ast.Call)
-                ):
-                    continue
-                if any(id(item) in self._busy for item in walk(statement)):
-                    raise Unclear.at(statement.lineno, "the model runs in the header of a block")
-                chosen = [statement, *self._to_loss(statement, block[index:])]
-                spot = self.functions.spots[id(statement)]
-                while (
-                    len(chosen) == 1 and spot.outer is not None and isinstance(spot.outer.statement, ast.If)
-                ):
-                    spot = spot.outer
-                    rest = self._to_loss(statement, spot.block[spot.index + 1 :])
-                    if rest and not any(id(item) in self._busy for item in walk(spot.statement)):
-                        chosen = [spot.statement, *rest]
-                self._note(function, chosen)
-                self.optional.add(id(chosen[0]))
-                index += len(chosen) - 1 if chosen[0] is statement else 0
-
-    def _is_covered(self, function: Function) -> bool:
-        """Whether a function is only called where a loss is computed, under autocast."""
-        calls = self._callers.get(function, [])
-        covered = [id(statement) in self._lossy or self._covered(caller) for caller, statement in calls]
-        return bool(calls) and False not in covered
+        for statement in function.statements:
+            if id(statement) in self._busy or not after(statement) or isinstance(statement, DEFINITIONS):
+                continue
+            if not any(self._call_runs(call, function) for call in own(statement, ast.Call)):
+                continue
+            if any(id(item) in self._busy for item in walk(statement)):
+                raise Unclear.at(statement.lineno, "the model runs in the header of a block")
+            spot = self.functions.spots[id(statement)]
+            chosen = self._to_loss(statement, spot, function)
+            while len(chosen) == 1 and spot.outer is not None and isinstance(spot.outer.statement, ast.If):
+                spot = spot.outer
+                if not any(id(item) in self._busy for item in walk(spot.statement)):
+                    chosen = self._to_loss(statement, spot, function)
+            self._note(function, chosen)
+            self.optional.add(id(chosen[0]))
 
     @cached_property
-    def _callers(self) -> dict[Function, list[tuple[Function, ast.stmt]]]:
-        """Where each function of the file is called."""
-        found: dict[Function, list[tuple[Function, ast.stmt]]] = {}
-        for caller, statement, _, called in self.objects.calls:
-            found.setdefault(called, []).append((caller, statement))
-        return found
+    def _uncovered(self) -> set[Function]:
+        """The functions that are called where no loss is computed under autocast."""
+        return self.objects.reached((), lambda _, statement: id(statement) not in self._lossy)
 
-    def _to_loss(self, first: ast.stmt, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """The statements after a forward pass up to the last that computes a loss of its results."""
-        tainted = _bound(first)
-        last = 0
-        for number, statement in enumerate(rest, 1):
-            if (
-                self._is_barrier(statement)
-                or id(statement) in self._busy
-                or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign))
-            ):
+    def _to_loss(self, forward: ast.stmt, spot: Spot, function: Function) -> list[ast.stmt]:
+        """The statements from a forward pass, which is at a spot, to the last that makes a loss of it."""
+        last = spot.index
+        for index, statement in enumerate(spot.block[last + 1 :], last + 1):
+            if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)):
                 break
-            value = getattr(statement, "value", None)
-            if isinstance(statement, ast.Expr) or not (_read(statement) & tainted):
-                continue
-            tainted |= _bound(statement)
-            if isinstance(value, ast.Call) and _is_loss(value):
-                last = number
-        return list(rest[:last])
+            if id(statement) in self._busy or self._is_barrier(statement):
+                break
+            loss = statement.value if not isinstance(statement, ast.Expr) else None
+            is_loss = isinstance(loss, ast.Call) and _is_loss(loss)
+            if loss is not None and is_loss and id(forward) in self._made_by(loss, function)[0]:
+                last = index
+        return spot.block[spot.index : last + 1] if last > spot.index else [forward]
 
     def _note(self, function: Function, statements: list[ast.stmt]) -> None:
         inner = {
@@ -302,40 +296,24 @@ def passes(uses: Sequence[Use], objects: Objects) -> list[ast.Call]:
         uses: those of `amp.initialize`.
     """
     forward = Forward(objects, lambda function: False)
-    is_before = _before(uses, objects)
-    found: dict[int, ast.Call] = {}
-    for function in objects.functions.every:
-        found.update(
-            (id(call), call)
-            for _, call in function.calls
-            if forward.is_pass(call) and not is_before(call, function)
-        )
-    return sorted(found.values(), key=lambda call: (call.lineno, call.col_offset))
-
-
-def _before(uses: Sequence[Use], objects: Objects) -> Callable[[ast.Call, Function], bool]:
-    """Whether a call surely runs before `amp.initialize`: by its line, or by those of all calls around it."""
-    first: dict[int, tuple[int, int]] = {}
+    first: dict[Function, int] = {}
     for use in uses:
         function = objects.functions.owners.get(id(use.statement))
         if use.call is not None and function is not None:
-            here = (use.call.lineno, use.call.col_offset)
-            first[id(function)] = min(here, first.get(id(function), here))
-    callers: dict[int, list[tuple[ast.Call, Function]]] = {}
-    for caller, _, call, called in objects.calls:
-        callers.setdefault(id(called), []).append((call, caller))
-    known: dict[int, bool] = {}
+            first[function] = min(use.call.lineno, first.get(function, use.call.lineno))
 
-    def is_before(call: ast.Call, function: Function) -> bool:
-        if id(function) in first:
-            return (call.lineno, call.col_offset) < first[id(function)]
-        if id(function) not in known:
-            known[id(function)] = False  # while it calls itself
-            around = callers.get(id(function), [])
-            known[id(function)] = bool(around) and all(is_before(*item) for item in around)
-        return known[id(function)]
+    def is_after(function: Function, statement: ast.stmt) -> bool:
+        return statement.lineno >= first.get(function, 0)
 
-    return is_before
+    reached = objects.reached(first, is_after)
+    found = {
+        call: None
+        for function in objects.functions.every
+        if function in reached
+        for statement, call in function.calls
+        if is_after(function, statement) and forward.is_pass(call)
+    }
+    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
@@ -345,73 +323,12 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
         here = todo.pop()
         if isinstance(here, ast.Call):
             yield here
-        if here is node or not isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if here is node or not isinstance(here, DEFINITIONS):
             todo.extend(children(here))
-
-
-def _blocks_of(function: Function) -> Iterator[list[ast.stmt]]:
-    todo = [function.node.body]
-    while todo:
-        block = todo.pop()
-        yield block
-        for statement in block:
-            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                todo.extend(blocks(statement))
 
 
 def _is_backward(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
-
-
-def _slices(spot: Spot, needed: set[str], is_barrier: Callable[[ast.stmt], bool]) -> list[list[int]]:
-    """The statements before one in its block that compute some names, those between backward passes together.
-
-    `needed` becomes what they read.
-    """
-    slices: list[list[int]] = [[]]
-    for index in range(spot.index - 1, -1, -1):
-        statement = spot.block[index]
-        if is_barrier(statement):
-            slices.append([])
-            continue
-        made = _bound(statement) & needed
-        if not made:
-            continue
-        slices[-1].append(index)
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            needed -= made
-        needed |= _read(statement)
-    return [item for item in slices if item]
-
-
-def _bound(statement: ast.stmt) -> set[str]:
-    found: set[str] = set()
-    for node in walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found.add(ast.unparse(node))
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found.add(ast.unparse(node.value))
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            function = node.value.func
-            if isinstance(function, ast.Attribute) and function.attr in _IN_PLACE:
-                found.add(ast.unparse(function.value))
-    return found
-
-
-def _read(statement: ast.stmt) -> set[str]:
-    found = {
-        node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
-    found |= {
-        ast.unparse(node)
-        for node in walk(statement)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    }
-    if isinstance(statement, ast.AugAssign):
-        found |= _bound(statement)
-    return found
 
 
 def _is_arithmetic(statement: ast.stmt) -> bool:

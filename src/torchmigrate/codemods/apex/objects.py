@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 
 from torchmigrate.codemods.base.functions import functions_of
@@ -102,9 +102,39 @@ class Objects(Domain[Kind]):
             if (called := self.called(call)) is not None
         ]
 
+    @cached_property
+    def _calls_to(self) -> dict[Function, list[tuple[Function, ast.stmt, ast.Call]]]:
+        found: dict[Function, list[tuple[Function, ast.stmt, ast.Call]]] = {}
+        for caller, statement, call, called in self.calls:
+            found.setdefault(called, []).append((caller, statement, call))
+        return found
+
     def calls_to(self, function: Function) -> list[tuple[Function, ast.stmt, ast.Call]]:
         """The calls of a function of the file."""
-        return [item[:3] for item in self.calls if item[3] is function]
+        return self._calls_to.get(function, [])
+
+    def reached(
+        self, first: Iterable[Function], leads_on: Callable[[Function, ast.stmt], bool]
+    ) -> set[Function]:
+        """The functions that run: some, those that nothing here calls, and those that these call.
+
+        Args:
+            leads_on: whether the calls in a statement of a function that runs count.
+        """
+        inside: dict[Function, list[tuple[ast.stmt, Function]]] = {}
+        for caller, statement, _, called in self.calls:
+            inside.setdefault(caller, []).append((statement, called))
+        todo = [*first]
+        for function in self.functions.every:
+            if all(caller is function for caller, _, _ in self.calls_to(function)):
+                todo.append(function)
+        found = {*todo}
+        while todo:
+            here = todo.pop()
+            new = {called for statement, called in inside.get(here, ()) if leads_on(here, statement)} - found
+            found |= new
+            todo += new
+        return found
 
     # ---- what is known ---------------------------------------------------------------------------------
 
