@@ -533,10 +533,6 @@ REFUSED = {
         [(LOOP, f"    optimizer.zero_grad()\n    prepare(model)\n    optimizer.step()\n{LOOP}")],
         "steps before a backward pass",
     ),
-    "items in parentheses": (
-        [("with amp.scale", "with (\n            model.no_sync()\n        ), amp.scale")],
-        "items of the `with` are not plain",
-    ),
     "switched off in one branch": (
         [
             (
@@ -575,7 +571,7 @@ REFUSED = {
             ("from apex import amp", "from apex.fp16_utils import *\nfrom apex import amp"),
             (STEP, f"{STEP}        print(tofp16(loss))\n"),
         ],
-        "the weights stay in single precision: remove the call",
+        "is older than amp: replace it first",
     ),
     "a loop of backward passes": (
         [
@@ -592,10 +588,7 @@ REFUSED = {
     "amp as an object": ([(LOOP, f"    helper(amp)\n{LOOP}")], "`amp` is passed on"),
     "half precision": ([("make()", "make().half()")], "remove `.half()`"),
     "half precision later": ([(LOOP, f"    model.half()\n{LOOP}")], "remove `.half()`"),
-    "two items of which one uses the other": (
-        [("as scaled_loss:", "as scaled_loss, watch(scaled_loss):")],
-        "another item of the `with` uses",
-    ),
+    "two items": ([("as scaled_loss:", "as scaled_loss, model.no_sync():")], "needs a `with` of its own"),
     "by hand": (
         [
             ("with amp.scale_loss(loss, optimizer) as scaled_loss:", "if True:"),
@@ -691,7 +684,7 @@ REFUSED = {
     ),
     "patched functions": (
         [("def main", "@amp.float_function\ndef norm(x):\n    return x\n\n\ndef main")],
-        "`apex.amp.float_function` has no equivalent",
+        "does not replace `apex.amp.float_function`",
     ),
     "printed": (
         [("    model, optimizer = amp.init", "    print(amp.init"), ('"O1")', '"O1"))')],
@@ -716,7 +709,11 @@ REFUSED = {
     ),
     "a function of another module in half precision": (
         [(LOOP, f'    amp.register_half_function(args, "einsum")\n{LOOP}')],
-        "`apex.amp.register_half_function` has no equivalent",
+        "does not replace `apex.amp.register_half_function`",
+    ),
+    "casts switched off": (
+        [(LOOP, f"    with amp.disable_casts():\n        print(args)\n{LOOP}")],
+        "does not replace `apex.amp.disable_casts`",
     ),
     "outputs": ([('opt_level="O1"', "cast_model_outputs=torch.float16")], "`cast_model_outputs` has no"),
     "not initialised here": (
@@ -786,14 +783,6 @@ KEPT = {
     "empty step under a condition": (
         [(LOOP, f"    optimizer.zero_grad()\n    if args.first:\n        optimizer.step()\n{LOOP}")],
         "    if args.first:\n        optimizer.step()\n    for x",
-    ),
-    "the first of two items": (
-        [("as scaled_loss:", "as scaled_loss, model.no_sync():")],
-        "        with model.no_sync():\n            scaler.scale(loss).backward()\n",
-    ),
-    "the last of several items": (
-        [("with amp.scale", "with watch() as w, model.no_sync(), amp.scale")],
-        "        with watch() as w, model.no_sync():\n            scaler.scale(loss).backward()\n",
     ),
     "branches that do more": (
         [
@@ -1425,10 +1414,6 @@ FORMS: dict[str, tuple[list[tuple[str, str]], str]] = {
     "a test of the module's names": (
         [(LOOP, f'    if args.saved and "load_state_dict" in amp.__dict__:\n        amp.load_state_dict(args.saved)\n{LOOP}')],
         "    if args.saved:\n        scaler.load_state_dict(args.saved)\n",
-    ),
-    "casts switched off": (
-        [(LOOP, f"    with amp.disable_casts():\n        print(args)\n{LOOP}")],
-        '    with torch.autocast("cuda", enabled=False):\n        print(args)\n',
     ),
     "half precision when training is over": (
         [(STEP, f"{STEP}    model.half()\n    print(model(args.x))\n")],

@@ -200,29 +200,6 @@ class Rewriting:
         self.record(parameter_added(self.source, function, name))
         return True
 
-    def drop_item(self, statement: ast.With | ast.AsyncWith, gone: ast.expr) -> None:
-        """Remove one of the items of a `with`, which has others.
-
-        Raises:
-            Crowded: the items are not plain.
-        """
-        unclear = Crowded(f"line {gone.lineno}: the items of the `with` are not plain", line=gone.lineno)
-        spans: list[tuple[int, int]] = []
-        for item in statement.items:
-            start, end = self.source.span(item.context_expr)
-            if item.optional_vars is not None:
-                begin, stop = self.source.span(item.optional_vars)
-                if self.text[end:begin].strip() != "as":
-                    raise unclear
-                end = stop
-            spans.append((start, end))
-        number = [item.context_expr for item in statement.items].index(gone)
-        last = number + 1 == len(spans)
-        one, other = (spans[number - 1], spans[number]) if last else (spans[number], spans[number + 1])
-        if self.text[one[1] : other[0]].strip(" \t\r\n\\") != ",":
-            raise unclear
-        self._expressions.put_text(*((one[1], other[1]) if last else (one[0], other[0])), "")
-
     def drop_header(self, statement: ast.With | ast.AsyncWith) -> None:
         """Remove the header of a `with`, and keep the statement after it on its line."""
         self.first_line(statement)

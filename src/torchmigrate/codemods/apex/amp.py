@@ -189,7 +189,7 @@ def _fix(plan: ApexPlan, rule: Rule, file: FileContext) -> Fix:
             reason="another file may import the name from this one",
             requires=None,
         )
-        title = "Replace `to_python_float`" if plan.uses.numbers else "Remove the unused import"
+        title = "Replace `to_python_float`" if plan.uses.others else "Remove the unused import"
     level, reasons = applicability(case, rule, file.versions)
     releases = tuple(
         release

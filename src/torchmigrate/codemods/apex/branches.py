@@ -32,7 +32,7 @@ class Branches:
         self.kept: list[tuple[ast.If, ast.stmt]] = []  # with the statement of apex inside
         self._scaled = {id(item.statement): item for item in uses.scaled}
         # What the calls of apex are without it.
-        self._plain: dict[int, ast.expr | None] = {id(item.node): None for item in uses.master}
+        self._plain: dict[int, ast.expr | None] = {id(item.node): None for item in uses.of("master")}
         for item in uses.scaled:
             self._plain.update((id(call.func.value), item.loss) for call in item.backward)  # type: ignore[attr-defined]
         self.joined: set[int] = set()
@@ -99,5 +99,4 @@ class Branches:
             return []
         if scaled is None:
             return [node]
-        rest = [item for item in scaled.statement.items if item.context_expr is not scaled.call]
-        return [ast.With(rest, scaled.statement.body)] if rest else list(scaled.statement.body)
+        return list(scaled.statement.body)

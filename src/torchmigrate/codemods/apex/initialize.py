@@ -91,7 +91,7 @@ def scale_option(first: Initialize, uses: Uses) -> tuple[str | ast.expr | None, 
     """
     given = first.given.get("loss_scale")
     told: list[str] = []
-    for item in uses.sets:
+    for item in uses.of("set"):
         if item.value is not None:
             constant = not any(isinstance(node, (ast.Name, ast.Call)) for node in ast.walk(item.value))
             if constant and item.function is first.function:
@@ -119,11 +119,10 @@ def remarks(first: Initialize, uses: Uses) -> list[str]:
         )
     elif level is not None and not isinstance(level, ast.Constant):
         found.append("O2 and O3, which kept the weights in half precision, now behave like O1")
-    if any(item.kind != "scale" for item in uses.put):
+    if uses.of("saved", "state_dict", "load_state_dict"):
         found.append("the amp state of old checkpoints does not load into the scaler")
-    for item in uses.put:
-        if item.kind == "saved":
-            found.append(f"line {item.node.lineno}: the called code may only use the state of `amp`")
+    for item in uses.of("saved"):
+        found.append(f"line {item.node.lineno}: the called code may only use the state of `amp`")
     options = ("keep_batchnorm_fp32", "loss_scale", "master_weights", "num_losses", "verbosity")
     idle = [
         f"`{ast.unparse(value)}`" for value in map(given.get, options) if isinstance(value, ast.Attribute)

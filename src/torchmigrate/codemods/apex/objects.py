@@ -14,6 +14,7 @@ from functools import cached_property
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.flow.calls import argument_of
 from torchmigrate.semantics.flow.domain import UNKNOWN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.functions import Function, Functions
 from torchmigrate.semantics.flow.steps import Path, Step, Steps
@@ -62,7 +63,7 @@ class Objects(Domain[Kind]):
             elif call is not None and name == WRAPPER:
                 self._known[call] = WRAPPER
         for call, name in calls:
-            for item in arguments_of(call, "optimizers", 1) if call and name == "scale_loss" else ():
+            for item in _argument(call, "optimizers", 1) if call and name == "scale_loss" else ():
                 self.forget()
                 for one in self.each(item):
                     if not self.kinds(one):
@@ -153,7 +154,7 @@ class Objects(Domain[Kind]):
             todo += [each for each in steps if each not in todo]
 
     def _initialize(self, call: ast.Call) -> None:
-        models, optimizers = arguments_of(call, "models", 0), arguments_of(call, "optimizers", 1)
+        models, optimizers = _argument(call, "models", 0), _argument(call, "optimizers", 1)
         noted: list[tuple[ast.expr, Kind]] = [(one, MODEL) for item in models for one in self.each(item)]
         for one in (one for item in optimizers for one in self.each(item)):
             noted.append((one, self.number))
@@ -240,10 +241,9 @@ def objects_of(file: FileContext) -> Objects:
     return file.once(Objects, lambda: Objects(file.flow, functions_of(file), uses))
 
 
-def arguments_of(call: ast.Call, name: str, index: int) -> list[ast.expr]:
-    """The argument for a parameter, if it is given."""
-    named = [item.value for item in call.keywords if item.arg == name]
-    return named or [item for item in call.args[index : index + 1] if not isinstance(item, ast.Starred)]
+def _argument(call: ast.Call, name: str, index: int) -> list[ast.expr]:
+    found = argument_of(call, name, index)
+    return [found] if found is not None else []
 
 
 def _inside(node: ast.AST) -> list[ast.expr]:

@@ -37,8 +37,9 @@ from torchmigrate.source.trees import walk
 
 AUTOCAST = "torch.autocast"
 GRAD_SCALER = "torch.amp.GradScaler"
-# The new code of a `Place`, by its kind.
+# The new code of a `Place`, by its kind; the others have code of their own.
 _NEW = {
+    "number": "$value.item()",
     "saved": "$scaler",
     "scale": "$scaler.get_scale()",
     "state_dict": "$scaler.state_dict",
@@ -106,20 +107,13 @@ class _Planner:
                 assert isinstance(call.func, ast.Attribute), "read before"
                 new = code("$scaler.scale($loss)", scaler=text(scaled.function), loss=scaled.loss)
                 rewriting.replace_node(call.func.value, new)
-        for master in self.uses.master:
+        for master in self.uses.of("master"):
             plain = self._plain_parameters(master)
             if plain is not None:
                 rewriting.replace_node(plain[0], code("$parameters", parameters=plain[1]))
             else:
                 rewriting.replace_node(master.node, self._parameters(master, branches))
-        replace_numbers(self.uses, rewriting)
-        for place in self.uses.put:
-            rewriting.replace_node(place.node, code(_NEW[place.kind], scaler=text(place.function)))
-        for item in self.uses.disabled:
-            name = self._spell(AUTOCAST, item.function, item.statement)
-            if isinstance(name, Refusal):
-                return name
-            rewriting.replace_node(item.node, code('$autocast("cuda", enabled=False)', autocast=name))
+        replace_places(self.uses, rewriting, text)
         steps.rewrite(text)
         gone: list[ast.stmt] = [*self.uses.gone]
         for each in (first, *first.more):
@@ -208,9 +202,7 @@ class _Planner:
         """Leave what is under `amp.scale_loss` in its place."""
         statement, rewriting = scaled.statement, self.rewriting
         inner = statement.body[0]
-        if len(statement.items) > 1:
-            rewriting.drop_item(statement, scaled.call)
-        elif len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
+        if len(statement.body) == 1 and inner.lineno == statement.items[-1].context_expr.end_lineno:
             rewriting.drop_header(statement)
         else:
             rewriting.unwrap(statement, statement.body)
@@ -402,10 +394,11 @@ class _Planner:
         return spelling.text
 
 
-def replace_numbers(uses: Uses, rewriting: Rewriting) -> None:
-    """Write `x.item()` for `to_python_float(x)`."""
-    for number in uses.numbers:
-        rewriting.replace_node(number.node, code("$x.item()", x=number.value))
+def replace_places(uses: Uses, rewriting: Rewriting, scaler: Callable[[Function], str]) -> None:
+    """Write what has the same code wherever it is."""
+    for place in uses.of(*_NEW):
+        parts = {"value": place.value} if place.kind == "number" else {"scaler": scaler(place.function)}
+        rewriting.replace_node(place.node, code(_NEW[place.kind], **parts))
 
 
 def make_plan(file: FileContext) -> ApexPlan | Refusal:
@@ -425,11 +418,11 @@ def _without_import(file: FileContext) -> ApexPlan | None:
     tree = file.names.tree
     functions = functions_of(file)
     uses = read(file.names, objects_of(file))
-    if not uses.imports or len(uses.imports) + len(uses.numbers) < len(uses.every):
+    if not uses.imports or len(uses.imports) + len(uses.of("number")) < len(uses.every):
         return None
     parts = [use.node for use in uses.imports if isinstance(use.node, ast.alias)]
     bound = {(part.asname or part.name).partition(".")[0] for part in parts}
-    numbers = {id(node) for item in uses.numbers for node in walk(item.node.func)}  # type: ignore[attr-defined]
+    numbers = {id(node) for item in uses.others for node in walk(item.node.func)}  # type: ignore[attr-defined]
     for node in walk(tree):
         named = isinstance(node, ast.Name) and node.id in bound and id(node) not in numbers
         if named or getattr(node, "value", None) in bound:
@@ -439,7 +432,7 @@ def _without_import(file: FileContext) -> ApexPlan | None:
     if presence.flags:
         return None
     presence.rewrite(lambda function: "", ())
-    replace_numbers(uses, rewriting)
+    replace_places(uses, rewriting, lambda function: "")
     prune(presence.gone, functions, rewriting)
     return ApexPlan(uses, rewriting.edits(), [], unused=True)
 

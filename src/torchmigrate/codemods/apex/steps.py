@@ -264,7 +264,7 @@ class Steps:
         # A function with a backward pass of its own trains something else.
         stepping = {id(step.function) for step in self.steps}
         stepping |= {id(function) for function in self.functions.every if _trains(function)}
-        known = {id(item.statement) for item in self.uses.master} | self.branches.dropped
+        known = {id(item.statement) for item in self.uses.of("master")} | self.branches.dropped
         for function in self.functions.every:
             for statement in function.statements:
                 if id(function) in stepping or id(statement) in known:
@@ -292,7 +292,7 @@ class Steps:
 
     def _gradients(self) -> Iterator[Gradients]:
         yield from self._clipped_elsewhere()
-        masters = {id(item.statement) for item in self.uses.master}
+        masters = {id(item.statement) for item in self.uses.of("master")}
         scaled = {id(node) for item in self.uses.scaled for inner in item.others for node in walk(inner)}
         for function in {id(step.function): step.function for step in self.steps}.values():
             mine = [step for step in self.steps if step.function is function]
@@ -309,7 +309,7 @@ class Steps:
                     continue
                 for step in {step.numbers: step for step in self._steps_of(statement, mine)}.values():
                     yield Gradients(statement, function, step.numbers, step.optimizer)
-        for item in self.uses.master:
+        for item in self.uses.of("master"):
             numbers = self.objects.optimizers(item.value)
             if not numbers or item.value is None:
                 raise Unclear.at(item.statement.lineno, "cannot tell which optimizer this is")
