@@ -16,11 +16,11 @@ from plan_support import LOAD, RFFT, SCALER, SYMEIG, UGLY, place, write_project
 
 from torchmigrate.findings import Timeline
 from torchmigrate.planning.compute import headline, make_plan, since
+from torchmigrate.planning.document import document_of
 from torchmigrate.planning.json import as_json
 from torchmigrate.planning.links import Links
-from torchmigrate.planning.markdown import as_markdown, escape
 from torchmigrate.planning.model import Effect, Effort, Place, Plan, Unread
-from torchmigrate.planning.terminal import as_table
+from torchmigrate.report.document import as_markdown, as_text, escape, markdown_text
 from torchmigrate.report.style import Style
 from torchmigrate.versions.releases import NEWEST, RELEASES, Version
 
@@ -101,7 +101,7 @@ def test_the_first_release_that_runs_it_if_there_is_no_minimum() -> None:
     made = plan(place(warns="1.2"), place(needs="1.13"), place(needs="1.9"), minimum=None)
     assert made.first == (1, 13) and made.runs == ((1, 13), (2, 6)) and made.lacking == []
     assert [place.since.needs for place in made.listed] == [None, (1, 13)]
-    assert "1 place needs torch 1.13\n" in as_table(made, Style(), step=True)
+    assert "1 place needs torch 1.13\n" in as_text(document_of(made, LINKS, step=True), Style())
 
 
 def test_without_places_there_is_the_target() -> None:
@@ -217,13 +217,15 @@ def test_what_the_minimum_lacks() -> None:
     made = plan(place(needs="1.10"), place("TM151", breaks="2.0"))
     assert [row.lacking for row in made.rows[:3]] == [1, 1, 0] and made.runs == ((1, 10), (1, 13))
     assert not made.rows[0].runs and made.rows[2].runs
-    table = as_table(made, Style(), step=True)
+    table = as_text(document_of(made, LINKS, step=True), Style())
     assert (
         "NEEDS NEWER\n1 place uses names that torch 1.8 does not have yet\n  a.py:1:1  `TM100` in row 1\n"
         in table
     )
     assert json.loads(as_json(made, LINKS))["releases"][0]["needs_newer"] == 1
-    assert "### Needs newer\n\n1 place uses names that torch 1.8" in as_markdown(made, LINKS, step=True)
+    assert "## Needs newer\n\n1 place uses names that torch 1.8" in as_markdown(
+        document_of(made, LINKS, step=True)
+    )
 
 
 # ---- links --------------------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ def test_templates_that_cannot_be_used(template: str) -> None:
 
 
 def test_markdown_means_nothing_in_names() -> None:
-    assert escape("a_b*c [x](y) <i> `torch._C`") == r"a\_b\*c \[x\](y) \<i\> `torch._C`"
+    assert markdown_text("a_b*c [x](y) <i> `torch._C`") == r"a\_b\*c \[x\](y) \<i\> `torch._C`"
 
 
 # ---- the command ----------------------------------------------------------------------------------------
@@ -282,11 +284,12 @@ def test_table(project: Project) -> None:
     ]
     hand = lines.index("BY HAND")
     assert lines[hand + 1].startswith(f"  src/{UGLY}:3:5  breaks on import ") and lines[hand + 2] == ""
-    assert re.split("  +", lines[hand + 3]) == [
+    assert lines[hand + 3] == "RELEASES"
+    assert re.split("  +", lines[hand + 4]) == [
         *("TORCH", "ON IMPORT", "RAISES", "MAY RAISE", "CHANGES", "WARNS"),
         *("SAFE FIX", "UNSAFE FIX", "BY HAND"),
     ]
-    rows = {(cells := re.split(r"  +", line))[0]: cells[1:] for line in lines[hand + 4 :]}
+    rows = {(cells := re.split(r"  +", line))[0]: cells[1:] for line in lines[hand + 5 :]}
     assert rows == {
         "1.5 to 1.6": ["·"] * 8,
         "1.7": ["·", "·", "·", "·", "1 (+1)", "·", "·", "1"],
@@ -364,9 +367,9 @@ def test_json(project: Project) -> None:
 def test_markdown(project: Project) -> None:
     out = project.run("plan", "--output-format", "markdown", "--ignore", "TM00", code=0).stdout
     assert out.startswith("# Upgrade plan: demo\n\nWorks unchanged on torch 1.5 to 1.7 (based on 2 files")
-    assert "| 1.8 | no | 1 (+1) |  |  |  |  |  |  | 1 |\n| 1.9 to 1.13 | no |" in out
+    assert "| 1.8: does not run | 1 (+1) |  |  |  |  |  |  | 1 |\n| 1.9 to 1.13: does not run | 1 |  |" in out
     assert "## To torch" not in out and f"/{UGLY}" not in out.partition("## Releases")[2]
-    assert "**breaks on import**, TM151: `torch.rfft` was removed" in out.partition("## Releases")[0]
+    assert "**breaks on import**: TM151 `torch.rfft` was removed" in out.partition("## Releases")[0]
     template = "https://host/o/r/blob/main/{path}#L{line}"
     arguments = (
         "--to",
@@ -380,7 +383,8 @@ def test_markdown(project: Project) -> None:
     )
     step = project.run("plan", *arguments, code=0).stdout
     assert (
-        "- [src/train.py:4](https://host/o/r/blob/main/src/train.py#L4): `torch.symeig` was removed" in step
+        "- [src/train.py:4](https://host/o/r/blob/main/src/train.py#L4), **unsafe fix**: `torch.symeig` was removed"
+        in step
     )
     assert "[src/a \\<b\\>\\#1%20'\"\\&.py:3](https://host/o/r/blob/main/src/a%20%3Cb%3E%231%2520%27" in step
     assert f"| src/{escape(UGLY)} | 1 |" in step
@@ -630,7 +634,7 @@ def test_pins_in_all_formats(empty: Project) -> None:
     )
     assert line in empty.run("plan", code=0).stdout.replace("2.15", "2.6")
     text = empty.run("plan", "--to", "2.6", "--output-format", "markdown", code=0).stdout
-    assert line in text and "### Pinned\n" in text
+    assert line in text and "## Pinned\n" in text
     page = empty.run("plan", "--to", "2.6", "--output-format", "html", code=0).stdout
     assert "2 pins keep torch 2.6 from being installed" in page and 'data-effect="pinned"' in page
     # `--fix-pins` does what the plan says.

@@ -185,11 +185,10 @@ def _render(plan: Plan, request: Request, links: Links, session: Session) -> str
         from torchmigrate.planning.html import as_html
 
         return as_html(plan, links)
+    from torchmigrate.planning.document import document_of
+    from torchmigrate.report.document import as_markdown, as_text
+
+    document = document_of(plan, links, step=request.step)
     if request.format == "markdown":
-        from torchmigrate.planning.markdown import as_markdown
-
-        return as_markdown(plan, links, step=request.step)
-    from torchmigrate.planning.terminal import as_table
-
-    style = session.console.style if request.output is None else Style()
-    return as_table(plan, style, step=request.step)
+        return as_markdown(document)
+    return as_text(document, session.console.style if request.output is None else Style())

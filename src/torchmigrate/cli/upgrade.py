@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,8 +195,9 @@ def run_upgrade(request: UpgradeRequest, console: Console, output_format: str) -
         upgrade = Upgrade(request, console)
         report = upgrade.run()
         directory = upgrade.space.directory
-        for name, render in _FILES.items():
-            (directory / name).write_text(render(report), encoding="utf-8", errors="backslashreplace")
+        for name, kind in _FILES.items():
+            text = _rendered(report, kind, console.style)
+            (directory / name).write_text(text, encoding="utf-8", errors="backslashreplace")
     except UpgradeError as error:
         raise click.ClickException(str(error)) from None
     except OutOfTime:
@@ -231,36 +231,19 @@ def dry_run(request: UpgradeRequest, console: Console) -> int:
 
 
 def _rendered(report: Report, output_format: str, style: Style) -> str:
-    from torchmigrate.upgrade.terminal import as_text
-
-    if output_format == "text":
-        return as_text(report, style)
-    return _FILES[f"report.{ {'markdown': 'md'}.get(output_format, output_format) }"](report)
-
-
-def _markdown(report: Report) -> str:
-    from torchmigrate.upgrade.markdown import as_markdown
-
-    return as_markdown(report)
-
-
-def _html(report: Report) -> str:
-    from torchmigrate.upgrade.html import as_html
-
-    return as_html(report)
-
-
-def _json(report: Report) -> str:
+    from torchmigrate.report.document import as_html, as_markdown, as_text
+    from torchmigrate.upgrade.document import document_of
     from torchmigrate.upgrade.json import as_json
 
-    return as_json(report)
+    if output_format == "json":
+        return as_json(report)
+    document = document_of(report)
+    if output_format == "text":
+        return as_text(document, style)
+    return as_html(document) if output_format == "html" else as_markdown(document)
 
 
-_FILES: dict[str, Callable[[Report], str]] = {
-    "report.md": _markdown,
-    "report.html": _html,
-    "report.json": _json,
-}
+_FILES = {"report.md": "markdown", "report.html": "html", "report.json": "json"}
 
 
 def _how_to_go_on(upgrade: Upgrade | None) -> str:

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from torchmigrate.fleet.heat import KINDS, Cell, axis, cells, worst
 from torchmigrate.fleet.model import Record, Trouble
-from torchmigrate.planning.html import TEMPLATES as PLAN_TEMPLATES
 from torchmigrate.planning.model import Effect
 from torchmigrate.report.bars import BarColumn, BarPart, chart, percent
 from torchmigrate.report.web_page import web_page
@@ -107,20 +106,16 @@ class Shown(Struct, frozen=True):
 
 def as_html(page: Page) -> str:
     """The page; the same input gives the same bytes, in whatever order repositories and rules come."""
-    style = (PLAN_TEMPLATES / "plan.css").read_text("utf-8") + (_TEMPLATES / "fleet.css").read_text("utf-8")
-    script = (_TEMPLATES / "fleet.js").read_text("utf-8")
     target = _release(page.run["target"])
     releases = axis([target, *(str(row["release"]) for row in page.releases)])
     shown = _shown(page, target, releases)
     numbers = Counter(each.status for each in shown)
     listed = max(page.run.get("listed") or 0, len(shown))
     lasts = axis([*releases, *(each.last for each in shown if each.last[0].isdigit())])
-    style = style.replace("var(--releases)", str(len(releases)))
     owners = sorted(page.owners, key=lambda row: (row["running"] - row["repositories"], _name(row["owner"])))
     return web_page(
         _TEMPLATES / "fleet.html.jinja",
-        style=style,
-        script=script,
+        variables={"releases": len(releases)},
         filters={"number": _number, "short": _short, "date": _date, "minute": _minute},
         finalize=_printable,
         page=page,

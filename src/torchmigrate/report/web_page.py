@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 def web_page(
     template: Path,
     *,
-    style: str,
-    script: str = "",
     filters: Mapping[str, Callable[..., object]],
+    variables: Mapping[str, int] | None = None,
     finalize: Callable[[object], object] | None = None,
     **values: Any,
 ) -> str:
     """The page of a template; the same input gives the same bytes.
 
     Args:
-        style, script: what the template writes as `style` and `script`; `style_hash` and `script_hash` are
-            what the page's own policy calls them.
-        filters: of the template, by name; `code` is always there.
+        template: may extend those of TEMPLATES. Files with its name and the ending `css` or `js` are its own
+            style and script; `page.css` is the style of all pages. The policy of the page allows just these.
+        filters: of the template, by name.
+        variables: values of variables of the style that depend on the page.
         finalize: converts each value before it is written.
         values: what else the template knows by name.
     """
+    own = [template.with_name(template.name.replace(".html.jinja", end)) for end in (".css", ".js")]
+    style, script = (path.read_text("utf-8") if path.exists() else "" for path in own)
+    style = (TEMPLATES / "page.css").read_text("utf-8") + style
+    style += "".join(f":root {{ --{name}: {value}; }}\n" for name, value in (variables or {}).items())
     environment = Environment(
-        loader=FileSystemLoader(template.parent, encoding="utf-8"),
+        loader=FileSystemLoader([template.parent, TEMPLATES], encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -40,22 +45,13 @@ def web_page(
         keep_trailing_newline=True,
         finalize=finalize,
     )
-    environment.filters |= {"code": _code, **filters}
+    environment.filters |= filters
     return environment.get_template(template.name).render(
         style=Markup(style),
         script=Markup(script),
         style_hash=_policy_hash(style),
         script_hash=_policy_hash(script),
         **values,
-    )
-
-
-def _code(text: str) -> Markup:
-    """Text with code between backticks."""
-    parts = re.split(r"`([^`]+)`", text)
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
-        for number, part in enumerate(parts)
     )
 
 
