@@ -100,17 +100,15 @@ for name in sys.argv[1:]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    names = {name: f"torchmigrate.report.{name.replace('-', '_')}" for name in FORMATS}
-    used = {"json-lines": {"json"}, "full": {"concise"}}
-    for name in ("github", "rdjson", "sarif"):
-        used[name] = {"full", "concise"}  # which have words for fixes
+    names = {name: f"torchmigrate.report.{name}" for name in FORMATS if name != "json-lines"}
+    used = {"full": {"concise"}, **{name: {"json"} for name in ("gitlab", "rdjson", "sarif")}}
     loaded = {}
     for line in done.stderr.splitlines():
         if line.startswith("loaded by "):
             output_format, *modules = line.split()[2:]
             loaded[output_format] = {name for name in names if names[name] in modules}
             assert output_format == "junit" or "xml.etree.ElementTree" not in modules
-    assert loaded == {name: {name, *used.get(name, ())} for name in FORMATS}
+    assert loaded == {name: {name.removesuffix("-lines"), *used.get(name, ())} for name in FORMATS}
 
 
 # ---- what reads them ----------------------------------------------------------------------------------

@@ -321,7 +321,7 @@ def test_github() -> None:
     ]
     assert report("github", file(TEXT, *found, path=Path("/a,b:c.py"), shown="a,b:c.py")) == (
         "::error file=a%2Cb%3Ac.py,line=3,col=8,endLine=3,endColumn=20,title=torchmigrate (TM100)"
-        "::a,b:c.py:3:8: TM100 100%25 gone:%0D%0Areally%0A"
+        "::a,b:c.py:3:8: TM100 100%25 gone:\\r\\nreally%0A"
         "  unsafe fix: Replace with `new` (the order may differ)%0A  help: h\n"
         "::warning file=a%2Cb%3Ac.py,line=4,col=1,endLine=4,endColumn=6,title=torchmigrate (TM100)"
         "::a,b:c.py:4:1: TM100 `symeig` was removed\n"

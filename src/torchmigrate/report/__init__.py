@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.config.settings import OUTPUT_FORMATS
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 FORMATS = OUTPUT_FORMATS
 COMMANDS = ("github", "azure")  # whose lines are commands for a log
+_COLORED, _DESCRIBING = ("full", "concise", "grouped"), ("json", "json-lines", "sarif")
 COUNTED = ("full", "concise", "json")  # in which `--statistics` can be printed, too
 
 
@@ -22,51 +24,10 @@ def reporter_for(output_format: str, style: Style, rule_of: Callable[[str], Rule
 
     rule_of: gives a rule by its code, for the formats that describe rules.
     """
-    match output_format:
-        case "concise":
-            from torchmigrate.report.concise import ConciseReporter
-
-            return ConciseReporter(style)
-        case "grouped":
-            from torchmigrate.report.grouped import GroupedReporter
-
-            return GroupedReporter(style)
-        case "json":
-            from torchmigrate.report.json import JsonReporter
-
-            return JsonReporter(rule_of)
-        case "json-lines":
-            from torchmigrate.report.json_lines import JsonLinesReporter
-
-            return JsonLinesReporter(rule_of)
-        case "junit":
-            from torchmigrate.report.junit import JunitReporter
-
-            return JunitReporter()
-        case "github":
-            from torchmigrate.report.github import GithubReporter
-
-            return GithubReporter()
-        case "gitlab":
-            from torchmigrate.report.gitlab import GitlabReporter
-
-            return GitlabReporter()
-        case "azure":
-            from torchmigrate.report.azure import AzureReporter
-
-            return AzureReporter()
-        case "pylint":
-            from torchmigrate.report.pylint import PylintReporter
-
-            return PylintReporter()
-        case "rdjson":
-            from torchmigrate.report.rdjson import RdjsonReporter
-
-            return RdjsonReporter()
-        case "sarif":
-            from torchmigrate.report.sarif import SarifReporter
-
-            return SarifReporter(rule_of)
-    from torchmigrate.report.full import FullReporter
-
-    return FullReporter(style)
+    name, function = (
+        (output_format, "reporter") if output_format != "json-lines" else ("json", "lines_reporter")
+    )
+    make = getattr(import_module(f"torchmigrate.report.{name}"), function)
+    about = [style] if output_format in _COLORED else [rule_of] if output_format in _DESCRIBING else []
+    made: Reporter[Any] = make(*about)
+    return made

@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from torchmigrate.findings import Problem, Severity
+from torchmigrate.findings import Severity
 from torchmigrate.printing import printable
-from torchmigrate.report.base import FileFindings
-from torchmigrate.report.locations import (
-    absolute,
-    region_of,
-    row_of_problem,
-    said_place,
-    said_place_of_problem,
-)
-from torchmigrate.report.reasons import message_of
+from torchmigrate.report.locations import Item, ItemReporter, absolute
 
 # Azure knows these two kinds only.
 _TYPE = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "warning"}
 
 
-class AzureReporter:
+def reporter() -> ItemReporter:
     """`##vso[task.logissue type=...;sourcepath=...;linenumber=...;columnnumber=...;code=...;]message`."""
-
-    def piece(self, file: FileFindings) -> str:
-        lines = []
-        for finding in file.findings:
-            region = region_of(file.source, finding.start, finding.end)
-            fields = {
-                "type": _TYPE[finding.severity],
-                "sourcepath": absolute(file.path),
-                "linenumber": region.row,
-                "columnnumber": region.column or 1,
-                "code": finding.code,
-            }
-            lines.append(_line(fields, said_place(file.source, finding) + message_of(finding)))
-        return "".join(lines)
-
-    def problem(self, problem: Problem, shown: str) -> str:
-        fields = {
-            "type": _TYPE[problem.severity],
-            "sourcepath": absolute(problem.path),
-            "linenumber": row_of_problem(problem),
-            "columnnumber": 1,
-            "code": problem.kind.value,
-        }
-        return _line(fields, said_place_of_problem(problem) + problem.reason)
-
-    def whole(self, pieces: Sequence[str]) -> str:
-        return "".join(pieces)
+    return ItemReporter(_line)
 
 
-def _line(fields: Mapping[str, object], message: str) -> str:
+def _line(item: Item) -> str:
+    fields = {
+        "type": _TYPE[item.severity],
+        "sourcepath": absolute(item.path),
+        "linenumber": item.region.row,
+        "columnnumber": item.region.column or 1,
+        "code": item.code,
+    }
     shown = "".join(f"{key}={_property(printable(str(value)))};" for key, value in fields.items())
-    return f"##vso[task.logissue {shown}]{_data(printable(message))}\n"
+    return f"##vso[task.logissue {shown}]{_data(item.message)}\n"
 
 
 def _data(text: str) -> str:

@@ -41,3 +41,6 @@ def header(file: FileFindings, finding: Finding, style: Style) -> str:
     if file.mark(finding):
         parts.append(style.gutter(file.mark(finding)))
     return " ".join([*parts, printable(message_of(finding))])
+
+
+reporter = ConciseReporter

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 
-from torchmigrate.findings import Finding, Problem
-from torchmigrate.report.base import FileFindings
+from torchmigrate.report.locations import Item
 from torchmigrate.source.text import Source
 
 
@@ -21,18 +20,16 @@ class Fingerprints:
         self._given: Counter[tuple[str, ...]] = Counter()
         self._line: tuple[Source, int, str] | None = None  # a long one may have many findings
 
-    def of(self, path: str, file: FileFindings, finding: Finding) -> str:
-        """The fingerprint of a finding. path: as the report names the file."""
-        source = file.source
-        row, _ = source.position(finding.start)
+    def of(self, path: str, item: Item) -> str:
+        """The fingerprint of a finding, or of what could not be done. path: as the report names the file."""
+        if item.file is None or item.finding is None:
+            return self._next(path, item.code, item.text)
+        source = item.file.source
+        row, _ = source.position(item.finding.start)
         if self._line is None or self._line[0] is not source or self._line[1] != row:
             code = " ".join(source.shown_line(row).split())
             self._line = source, row, hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
-        return self._next(path, finding.code, self._line[2])
-
-    def of_problem(self, path: str, problem: Problem) -> str:
-        """The same for what could not be done."""
-        return self._next(path, problem.kind.value, problem.reason)
+        return self._next(path, item.code, self._line[2])
 
     def _next(self, *parts: str) -> str:
         number = self._given[parts]

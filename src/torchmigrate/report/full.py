@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from torchmigrate.findings import Applicability, Finding, Problem
+from torchmigrate.findings import Finding, Problem
 from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.concise import header
-from torchmigrate.report.reasons import reason_of, sentence
+from torchmigrate.report.reasons import by_hand_of, fix_advice
 from torchmigrate.report.replacement import ReplacedPlace, Replacements
 from torchmigrate.report.style import WIDTH, Style
 from torchmigrate.report.summary import plural
@@ -163,35 +163,6 @@ class FullReporter:
         return f"{'':{gutter}} {self.style.gutter('=')} " + f"\n{'':{gutter + 3}}".join(said)
 
 
-def advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """What can be done about a finding: ("fix" | "unsafe fix" | "suggestion" | "help", text)."""
-    yield from fix_advice(finding)
-    text = "; ".join(filter(None, by_hand_of(finding)))
-    if text:
-        yield "help", text
-
-
-def fix_advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """What the fix does, and why it is not safe."""
-    fix = finding.fix
-    if fix is not None:
-        kind = {
-            Applicability.SAFE: "fix",
-            Applicability.UNSAFE: "unsafe fix",
-            Applicability.DISPLAY: "suggestion",
-        }
-        reason = reason_of(fix)
-        yield kind[fix.applicability], f"{fix.title} ({reason})" if reason else fix.title
-
-
-def by_hand_of(finding: Finding) -> tuple[str | None, str | None]:
-    """Why there is no better fix here, and what the rule says to do by hand; nothing if there is a safe
-    fix."""
-    if finding.fix is not None and finding.fix.applicability is Applicability.SAFE:
-        return None, None
-    return sentence(finding.blocked_by), finding.help
-
-
 def _wrap(text: str, width: int) -> list[str]:
     if len(text) <= width:
         return [text]
@@ -249,3 +220,6 @@ def _cell(character: str) -> tuple[str, int]:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return character, 0
     return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+reporter = FullReporter

@@ -51,3 +51,6 @@ class GroupedReporter:
             text += f"{self.style.bold(shown)}:\n"
             text += "".join(f"  {where:{width}} {what}\n" for where, what in lines) + "\n"
         return text
+
+
+reporter = GroupedReporter

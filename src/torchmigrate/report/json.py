@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding, Fix, Problem, Reason, in_order
+from torchmigrate.patterns import pattern
 from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
-from torchmigrate.report.json_text import json_text
-from torchmigrate.report.locations import absolute
+from torchmigrate.report.locations import Item, ItemReporter, SharedEdits, absolute
 from torchmigrate.report.reasons import help_of, message_of, reason_of
-from torchmigrate.report.shared_edits import SharedEdits
 from torchmigrate.source.text import Source
 
+_LONE = pattern("[\ud800-\udfff]")
 RuleOf = Callable[[str], Rule | None]  # gives a rule by its code
 
 
-class JsonReporter:
+def reporter(rule_of: RuleOf) -> ItemReporter:
     """A list of objects, one for each finding. Rows and columns are 1-based, columns in characters."""
+    made = _objects(rule_of)
 
-    def __init__(self, rule_of: RuleOf) -> None:
-        self.rule_of = rule_of
+    def listed(objects: list[str]) -> str:
+        return "[\n" + ",\n".join(objects) + "\n]\n" if objects else "[]\n"
 
-    def piece(self, file: FileFindings) -> str:
-        shared = SharedEdits()
-        items = (json_text(as_object(file, finding, shared, self.rule_of)) for finding in file.findings)
-        return ",\n".join(textwrap.indent(item, "  ") for item in items)
-
-    def problem(self, problem: Problem, shown: str) -> str:
-        return textwrap.indent(json_text(problem_as_object(problem)), "  ")
-
-    def whole(self, pieces: Sequence[str]) -> str:
-        if not pieces:
-            return "[]\n"
-        return "[\n" + ",\n".join(pieces) + "\n]\n"
+    return ItemReporter(lambda item: textwrap.indent(_json_text(made(item)), "  "), listed)
 
 
-def as_object(
+def lines_reporter(rule_of: RuleOf) -> ItemReporter:
+    """An object for each finding, one on a line, without a list around them."""
+    made = _objects(rule_of)
+    return ItemReporter(lambda item: _json_text(made(item), indent=None) + "\n")
+
+
+def _objects(rule_of: RuleOf) -> Callable[[Item], dict[str, object]]:
+    shared = SharedEdits()
+
+    def object_of(item: Item) -> dict[str, object]:
+        if item.problem is not None:
+            return _of_problem(item.problem)
+        assert item.file is not None and item.finding is not None, "an item is about one of them"
+        return _of_finding(item.file, item.finding, shared, rule_of)
+
+    return object_of
+
+
+def _of_finding(
     file: FileFindings, finding: Finding, shared: SharedEdits, rule_of: RuleOf
 ) -> dict[str, object]:
     """One finding as JSON types."""
@@ -63,7 +72,7 @@ def as_object(
     }
 
 
-def problem_as_object(problem: Problem) -> dict[str, object]:
+def _of_problem(problem: Problem) -> dict[str, object]:
     """What could not be done, in the same form as a finding; without a line, it is at the first."""
     place = {"row": problem.line or 1, "column": 1}
     return {
@@ -128,3 +137,30 @@ def _span(source: Source, start: int, end: int) -> dict[str, object]:
         "location": {"row": row, "column": column},
         "end_location": {"row": end_row, "column": end_column},
     }
+
+
+# ---- text ---------------------------------------------------------------------------------------------
+
+
+def _json_text(value: object, *, indent: int | None = 2) -> str:
+    """A value as JSON; characters that JSON may hold, but no terminal should get, are escaped."""
+    return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
+
+
+def strict_json_text(value: object) -> str:
+    """The same without halves of surrogate pairs, which many readers refuse: they are written as escapes.
+
+    Such a half is a byte of a file name that is not text, or an escape in the code of a notebook.
+    """
+    text = _json_text(value)
+    return _json_text(_without_halves(value)) if "\\ud" in text else text
+
+
+def _without_halves(value: object) -> object:
+    if isinstance(value, str):
+        return _LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    if isinstance(value, dict):
+        return {key: _without_halves(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_halves(item) for item in value]
+    return value

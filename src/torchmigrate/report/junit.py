@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from msgspec import Struct
-
-from torchmigrate.findings import Finding, Problem, Severity
+from torchmigrate.findings import Severity
 from torchmigrate.patterns import pattern
-from torchmigrate.report.base import FileFindings
-from torchmigrate.report.locations import (
-    Region,
-    absolute,
-    region_of,
-    row_of_problem,
-    said_place,
-    said_place_of_problem,
-)
-from torchmigrate.report.reasons import message_of
+from torchmigrate.report.locations import Item, ItemReporter, absolute
 
 _NAME = "torchmigrate"
 _PACKAGE = f"org.{_NAME}"
@@ -28,50 +18,33 @@ _PACKAGE = f"org.{_NAME}"
 _NOT_IN_XML = pattern("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class _Suite(Struct, frozen=True):
-    """The test cases of a file."""
+class _Case(NamedTuple):
+    """A test case, and the path of the file that it is about."""
 
-    name: str
-    cases: list[Element]
+    path: str
+    element: Element
 
 
-class JunitReporter:
+def reporter() -> ItemReporter:
     """A suite for each file, in which each finding is a test that fails.
 
     What could not be done is an error, not a failure. Without either there is one test, which passes.
     """
+    return ItemReporter(_case, _suites)
 
-    def piece(self, file: FileFindings) -> _Suite:
-        name = absolute(file.path)
-        return _Suite(name, [_case_of(name, file, finding) for finding in file.findings])
 
-    def problem(self, problem: Problem, shown: str) -> _Suite:
-        name = absolute(problem.path)
-        row = row_of_problem(problem)
-        said = said_place_of_problem(problem) + problem.reason
-        severity = problem.severity
-        kind = "error" if severity is Severity.ERROR else "failure"
-        case = _case(name, problem.kind.value, severity, Region(row, 1, row, 1), kind, said)
-        return _Suite(name, [case])
-
-    def whole(self, pieces: Sequence[_Suite]) -> str:
-        suites = [
-            _Suite(name, [case for suite in group for case in suite.cases])
-            for name, group in groupby(pieces, key=lambda suite: suite.name)
-        ]
-        if not suites:
-            passed = Element("testcase", name="No errors found", classname=_NAME)
-            suites = [_Suite(_NAME, [passed])]
-        cases = [case for suite in suites for case in suite.cases]
-        root = Element("testsuites", {"name": _NAME, **_counts(cases)})
-        for suite in suites:
-            element = SubElement(root, "testsuite", {"name": _text(suite.name), **_counts(suite.cases)})
-            element.set("package", _PACKAGE)
-            element.extend(suite.cases)
-        indent(root, "    ")
-        # In ASCII, so that it is what its first line says in any terminal and locale.
-        text = tostring(root, "us-ascii", xml_declaration=False).decode("ascii")
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+def _suites(cases: Sequence[_Case]) -> str:
+    cases = cases or [_Case(_NAME, Element("testcase", name="No errors found", classname=_NAME))]
+    root = Element("testsuites", {"name": _NAME, **_counts([case.element for case in cases])})
+    for path, group in groupby(cases, key=lambda case: case.path):
+        mine = [case.element for case in group]
+        element = SubElement(root, "testsuite", {"name": _text(path), **_counts(mine)})
+        element.set("package", _PACKAGE)
+        element.extend(mine)
+    indent(root, "    ")
+    # In ASCII, so that it is what its first line says in any terminal and locale.
+    text = tostring(root, "us-ascii", xml_declaration=False).decode("ascii")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 def _counts(cases: Sequence[Element]) -> dict[str, str]:
@@ -86,21 +59,17 @@ def _counts(cases: Sequence[Element]) -> dict[str, str]:
     }
 
 
-def _case_of(name: str, file: FileFindings, finding: Finding) -> Element:
-    region = region_of(file.source, finding.start, finding.end)
-    message = said_place(file.source, finding) + message_of(finding)
-    return _case(name, finding.code, finding.severity, region, "failure", message)
-
-
-def _case(name: str, code: str, severity: Severity, region: Region, kind: str, message: str) -> Element:
-    column = region.column or 1
-    case = Element("testcase", name=f"{_PACKAGE}.{code}", classname=_text(str(Path(name).with_suffix(""))))
-    case.set("line", str(region.row))
+def _case(item: Item) -> _Case:
+    path, column, level = absolute(item.path), item.region.column or 1, item.severity.label
+    kind = "error" if item.finding is None and item.severity is Severity.ERROR else "failure"
+    name = f"{_PACKAGE}.{item.code}"
+    case = Element("testcase", name=name, classname=_text(str(Path(path).with_suffix(""))))
+    case.set("line", str(item.region.row))
     case.set("column", str(column))
-    SubElement(SubElement(case, "properties"), "property", name="severity", value=severity.label)
-    failed = SubElement(case, kind, message=_text(message), type=severity.label)
-    failed.text = _text(f"line {region.row}, col {column}, {message}")
-    return case
+    SubElement(SubElement(case, "properties"), "property", name="severity", value=level)
+    failed = SubElement(case, kind, message=_text(item.message), type=level)
+    failed.text = _text(f"line {item.region.row}, col {column}, {item.message}")
+    return _Case(path, case)
 
 
 def _text(text: str) -> str:

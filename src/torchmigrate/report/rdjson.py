@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity, in_order
-from torchmigrate.printing import printable
-from torchmigrate.report.base import FileFindings
-from torchmigrate.report.full import advice
-from torchmigrate.report.json_text import strict_json_text
-from torchmigrate.report.locations import (
-    absolute,
-    region_of,
-    replacements,
-    row_of_problem,
-    said_place,
-    said_place_of_problem,
-)
-from torchmigrate.report.reasons import message_of
-from torchmigrate.report.shared_edits import MOST
+from torchmigrate.findings import Applicability, Fix, Severity, in_order
+from torchmigrate.report.json import strict_json_text
+from torchmigrate.report.locations import MOST_EDITS, Item, ItemReporter, absolute, region_of, replacements
 from torchmigrate.source.text import Source
 
 _SEVERITY = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
@@ -27,52 +15,32 @@ _MOST_ROWS = 20
 _MOST_CHARACTERS = 5000
 
 
-class RdjsonReporter:
+def reporter() -> ItemReporter:
     """An object with a list of diagnostics.
 
     A suggestion may be taken alone, so a fix is one suggestion or, where its edits are far apart, none.
     """
-
-    def piece(self, file: FileFindings) -> list[object]:
-        return [_diagnostic(file, finding) for finding in file.findings]
-
-    def problem(self, problem: Problem, shown: str) -> list[object]:
-        position = {"line": row_of_problem(problem), "column": 1}
-        return [
-            {
-                "message": printable(said_place_of_problem(problem) + problem.reason),
-                "location": {
-                    "path": absolute(problem.path),
-                    "range": {"start": position, "end": position},
-                },
-                "severity": _SEVERITY[problem.severity],
-                "code": {"value": problem.kind.value},
-            }
-        ]
-
-    def whole(self, pieces: Sequence[list[object]]) -> str:
-        report = {
-            "source": {"name": "torchmigrate"},
-            "severity": "WARNING",
-            "diagnostics": [item for piece in pieces for item in piece],
-        }
-        return strict_json_text(report) + "\n"
+    return ItemReporter(_diagnostic, _report)
 
 
-def _diagnostic(file: FileFindings, finding: Finding) -> dict[str, object]:
-    source = file.source
-    message = said_place(source, finding) + printable(message_of(finding))
-    also = file.also(finding)
-    for kind, text in (*([("note", also)] if also else []), *advice(finding)):
-        message += f"\n{kind}: {printable(text)}"
-    code = {"value": finding.code}
-    if finding.url is not None:
-        code["url"] = finding.url
-    suggestions = list(_suggestions(source, finding.fix))
+def _report(diagnostics: list[object]) -> str:
+    report = {"source": {"name": "torchmigrate"}, "severity": "WARNING", "diagnostics": diagnostics}
+    return strict_json_text(report) + "\n"
+
+
+def _diagnostic(item: Item) -> dict[str, object]:
+    code, start = {"value": item.code}, {"line": item.region.row, "column": 1}
+    area: dict[str, object] = {"start": start, "end": start}
+    suggestions: list[dict[str, object]] = []
+    if item.file is not None and item.finding is not None:
+        finding, source = item.finding, item.file.source
+        code |= {} if finding.url is None else {"url": finding.url}
+        area = _range(source, finding.start, finding.end)
+        suggestions += _suggestions(source, finding.fix)
     return {
-        "message": message,
-        "location": {"path": absolute(file.path), "range": _range(source, finding.start, finding.end)},
-        "severity": _SEVERITY[finding.severity],
+        "message": "\n".join([item.message, *(f"{kind}: {text}" for kind, text in item.notes)]),
+        "location": {"path": absolute(item.path), "range": area},
+        "severity": _SEVERITY[item.severity],
         "code": code,
         **({"suggestions": suggestions} if suggestions else {}),
     }
@@ -80,7 +48,7 @@ def _diagnostic(file: FileFindings, finding: Finding) -> dict[str, object]:
 
 def _suggestions(source: Source, fix: Fix | None) -> Iterator[dict[str, object]]:
     """The fix as one text in the place of another, which is all that its edits have between them."""
-    if fix is None or fix.applicability is Applicability.DISPLAY or not 0 < len(fix.edits) <= MOST:
+    if fix is None or fix.applicability is Applicability.DISPLAY or not 0 < len(fix.edits) <= MOST_EDITS:
         return
     if not replacements(source, fix.edits):
         return

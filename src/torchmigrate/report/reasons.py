@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from torchmigrate.findings import Finding, Fix, Obstacle, Reason
+from torchmigrate.findings import Applicability, Finding, Fix, Obstacle, Reason
 from torchmigrate.printing import printable
 from torchmigrate.source.text import Source
 
@@ -49,6 +49,35 @@ def message_of(finding: Finding) -> str:
 def help_of(finding: Finding) -> str | None:
     """Why there is no better fix, and what to do by hand; None if there is no text."""
     return "; ".join(text for text in (sentence(finding.blocked_by), finding.help) if text) or None
+
+
+def advice(finding: Finding) -> Iterator[tuple[str, str]]:
+    """What can be done about a finding: ("fix" | "unsafe fix" | "suggestion" | "help", text)."""
+    yield from fix_advice(finding)
+    text = "; ".join(filter(None, by_hand_of(finding)))
+    if text:
+        yield "help", text
+
+
+def fix_advice(finding: Finding) -> Iterator[tuple[str, str]]:
+    """What the fix does, and why it is not safe."""
+    fix = finding.fix
+    if fix is not None:
+        kind = {
+            Applicability.SAFE: "fix",
+            Applicability.UNSAFE: "unsafe fix",
+            Applicability.DISPLAY: "suggestion",
+        }
+        reason = reason_of(fix)
+        yield kind[fix.applicability], f"{fix.title} ({reason})" if reason else fix.title
+
+
+def by_hand_of(finding: Finding) -> tuple[str | None, str | None]:
+    """Why there is no better fix here, and what the rule says to do by hand; nothing if there is a safe
+    fix."""
+    if finding.fix is not None and finding.fix.applicability is Applicability.SAFE:
+        return None, None
+    return sentence(finding.blocked_by), finding.help
 
 
 def said_of(finding: Finding, source: Source) -> Finding:

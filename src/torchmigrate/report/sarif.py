@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from torchmigrate import __version__
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import SITE, url_of
-from torchmigrate.findings import Applicability, Finding, Fix, Problem, Severity
+from torchmigrate.findings import Applicability, Finding, Fix, Severity
 from torchmigrate.printing import printable
 from torchmigrate.report.base import FileFindings
 from torchmigrate.report.fingerprints import Fingerprints
-from torchmigrate.report.full import advice
-from torchmigrate.report.json_text import strict_json_text
+from torchmigrate.report.json import strict_json_text
 from torchmigrate.report.locations import (
+    Item,
+    ItemReporter,
     Region,
+    SharedEdits,
     absolute,
     region_of,
     replacements,
-    row_of_problem,
-    said_place,
-    said_place_of_problem,
 )
-from torchmigrate.report.reasons import message_of, reason_of
+from torchmigrate.report.reasons import reason_of
 from torchmigrate.report.rule_texts import generic
-from torchmigrate.report.shared_edits import SharedEdits
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -42,79 +40,66 @@ class _Result(NamedTuple):
     content: dict[str, object]
 
 
-class SarifReporter:
+def reporter(rule_of: Callable[[str], Rule | None]) -> ItemReporter:
     """A log with one run: a result for each finding, with its fixes, and the rules of the results.
 
     rule_of: gives a rule by its code.
     """
+    fingerprints = Fingerprints()
+    shared = SharedEdits()
 
-    def __init__(self, rule_of: Callable[[str], Rule | None]) -> None:
-        self.rule_of = rule_of
-        self.fingerprints = Fingerprints()
-
-    def piece(self, file: FileFindings) -> list[_Result]:
-        shared = SharedEdits()
-        return [
-            _Result(finding.code, finding.severity, self._result(file, finding, shared))
-            for finding in file.findings
-        ]
-
-    def _result(self, file: FileFindings, finding: Finding, shared: SharedEdits) -> dict[str, object]:
-        source = file.source
-        message = said_place(source, finding) + printable(message_of(finding))
-        for kind, text in advice(finding):
-            message += f"\n{kind}: {printable(text)}"
-        here = region_of(source, finding.start, finding.end)
-        related = [
-            {"id": number, "physicalLocation": _physical(file.path, region_of(source, start, end))}
-            for number, (start, end) in enumerate(finding.places, 1)
-        ]
-        fixes = list(_fixes(file, finding.fix, finding, shared))
-        return {
-            "ruleId": finding.code,
-            "level": _LEVEL[finding.severity],
-            "message": {"text": message},
-            "locations": [{"physicalLocation": _physical(file.path, here)}],
-            **({"relatedLocations": related} if related else {}),
-            "partialFingerprints": {"codeInLine/v1": self.fingerprints.of(file.shown, file, finding)},
-            **({"fixes": fixes} if fixes else {}),
-        }
-
-    def problem(self, problem: Problem, shown: str) -> list[_Result]:
-        row = row_of_problem(problem)
+    def result(item: Item) -> _Result:
+        about = {} if item.finding is None or item.file is None else _about(item.file, item.finding, shared)
+        advice = (f"{kind}: {text}" for kind, text in item.notes if kind != "note")
         content: dict[str, object] = {
-            "ruleId": problem.kind.value,
-            "level": _LEVEL[problem.severity],
-            "message": {"text": printable(said_place_of_problem(problem) + problem.reason)},
-            "locations": [{"physicalLocation": _physical(problem.path, Region(row, 1, row, 1))}],
-            "partialFingerprints": {"codeInLine/v1": self.fingerprints.of_problem(shown, problem)},
+            "ruleId": item.code,
+            "level": _LEVEL[item.severity],
+            "message": {"text": "\n".join([item.message, *advice])},
+            "locations": [{"physicalLocation": _physical(item.path, item.region)}],
+            "partialFingerprints": {"codeInLine/v1": fingerprints.of(item.shown, item)},
+            **about,
         }
-        return [_Result(None, problem.severity, content)]
+        return _Result(None if item.finding is None else item.code, item.severity, content)
 
-    def whole(self, pieces: Sequence[list[_Result]]) -> str:
-        results = [result for piece in pieces for result in piece]
-        worst: dict[str, Severity] = {}
-        for code, severity, _ in results:
-            if code is not None:
-                worst[code] = max(severity, worst.get(code, severity))
-        rules = [_rule(code, self.rule_of(code), worst[code]) for code in sorted(worst)]
-        numbers = {code: number for number, code in enumerate(sorted(worst))}
-        run = {
-            "tool": {
-                "driver": {
-                    "name": "torchmigrate",
-                    "version": __version__,
-                    "informationUri": SITE,
-                    "rules": rules,
-                }
-            },
-            "columnKind": "unicodeCodePoints",
-            "results": [
-                content if code is None else {**content, "ruleIndex": numbers[code]}
-                for code, _, content in results
-            ],
-        }
-        return strict_json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
+    return ItemReporter(result, lambda results: _log(results, rule_of))
+
+
+def _about(file: FileFindings, finding: Finding, shared: SharedEdits) -> dict[str, object]:
+    """The other places and the fixes of a finding."""
+    related = [
+        {"id": number, "physicalLocation": _physical(file.path, region_of(file.source, start, end))}
+        for number, (start, end) in enumerate(finding.places, 1)
+    ]
+    fixes = list(_fixes(file, finding.fix, finding, shared))
+    return {
+        **({"relatedLocations": related} if related else {}),
+        **({"fixes": fixes} if fixes else {}),
+    }
+
+
+def _log(results: list[_Result], rule_of: Callable[[str], Rule | None]) -> str:
+    worst: dict[str, Severity] = {}
+    for code, severity, _ in results:
+        if code is not None:
+            worst[code] = max(severity, worst.get(code, severity))
+    rules = [_rule(code, rule_of(code), worst[code]) for code in sorted(worst)]
+    numbers = {code: number for number, code in enumerate(sorted(worst))}
+    run = {
+        "tool": {
+            "driver": {
+                "name": "torchmigrate",
+                "version": __version__,
+                "informationUri": SITE,
+                "rules": rules,
+            }
+        },
+        "columnKind": "unicodeCodePoints",
+        "results": [
+            content if code is None else {**content, "ruleIndex": numbers[code]}
+            for code, _, content in results
+        ],
+    }
+    return strict_json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _rule(code: str, rule: Rule | None, severity: Severity) -> dict[str, object]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from lsprotocol import types
 
 from torchmigrate.findings import Finding, Severity, Trouble
-from torchmigrate.report.full import advice
-from torchmigrate.report.reasons import message_of
+from torchmigrate.report.reasons import advice, message_of
 from torchmigrate.server.checks import Checked, Placed
 from torchmigrate.source.text import SourceError
 
