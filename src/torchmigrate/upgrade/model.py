@@ -59,14 +59,15 @@ class TestRun(Struct):
     """What a run of the tests gave.
 
     results: by the id of the test. collected: whether single tests are known; False: the command counts as
-    one. seconds: how long it took. trouble: why the run is not whole, in a line. torch: the release that
-    the tests imported, as their own Python reported it.
+    one. seconds: how long it took; cpu: seconds of the processors. trouble: why the run is not whole, in a
+    line. torch: the release that the tests imported, as their own Python reported it.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
     warnings: list[Warned] = field(default_factory=list)
     collected: bool = True
     seconds: float = 0.0
+    cpu: float = 0.0
     trouble: str | None = None
     torch: str | None = None
 

@@ -88,6 +88,12 @@ def run(
             _end(process)
 
 
+def cpu_of_children() -> float:
+    """Seconds of the processors that the programs took that this process has run."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a program and what it started."""
     if sys.platform == "win32":

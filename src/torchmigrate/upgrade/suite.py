@@ -14,7 +14,7 @@ import re
 import shlex
 import signal
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from torchmigrate.files.reading import UnreadableError
 from torchmigrate.patterns import pattern
 from torchmigrate.upgrade.environment import Environment
 from torchmigrate.upgrade.model import Frame, Outcome, Result, TestRun, UpgradeError, Warned
-from torchmigrate.upgrade.processes import Clock, run, size_of, tail
+from torchmigrate.upgrade.processes import Clock, cpu_of_children, run, size_of, tail
 from torchmigrate.upgrade.workspace import Workspace
 from torchmigrate.versions.releases import parse_version
 
@@ -65,9 +65,11 @@ class Suite:
         command: as it is typed; it is run without a shell, in the project's directory.
         limit: seconds that a single test may take.
         name: of the environment, in records.
+        names: what is recorded when all tests run; None: nothing is.
 
     Attributes:
         unstable: the tests that gave different outcomes for the same code.
+        cpu: seconds of all runs so far, those of an earlier process included.
     """
 
     def __init__(
@@ -79,12 +81,16 @@ class Suite:
         *,
         limit: float,
         name: str,
+        names: Collection[str] | None = None,
     ) -> None:
         self.space = space
         self.environment = environment
         self.clock = clock
         self.limit = limit
         self.name = name
+        self.names = names
+        self.cpu = 0.0
+        self._counted: set[str] = set()  # the runs in it
         self._recording: Recording | None = None
         self.unstable: set[str] = set()
         # (tree, whether all tests ran, test) -> whether it passed: the order of tests may matter.
@@ -95,6 +101,9 @@ class Suite:
     def run(self, commit: str, only: Collection[str] | None = None, *, attempt: int = 0) -> TestRun:
         """The tests at a commit, all or some of them.
 
+        A first run of all is recorded: what it shows of outdated places is kept for those that come back to
+        this commit.
+
         attempt: another number is another run of the same tests.
         Raises OutOfTime, and UpgradeError where the command cannot be started.
         """
@@ -102,8 +111,14 @@ class Suite:
         found = self.space.recalled(key, TestRun)
         if found is None:
             self.space.go_to(commit)
-            found = self.run_here(only)
+            if self.names is None or only is not None or attempt:
+                found = self.run_here(only)
+            else:
+                found = self._recorded(commit, self.names)
             self.space.note(key, to_builtins(found))
+        if key not in self._counted:
+            self._counted.add(key)
+            self.cpu += found.cpu
         tree = self.space.git.tree_of(commit)
         for name, result in found.results.items():
             if result.outcome is Outcome.PASSED or result.outcome.is_bad:
@@ -122,17 +137,8 @@ class Suite:
         ]
         return f"run-{self.name}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
-    def record(self, commit: str, names: Iterable[str]) -> TestRun:
-        """All tests at a commit, with what their run shows of outdated places.
-
-        The evidence is kept in the tree, and in the workspace for those that come back to this commit.
-        names: what is looked for.
-        """
-        key = f"{self._key(commit, None)}-recorded"
-        known = self.space.recalled(key, TestRun)
-        if known is not None:
-            return known
-        self.space.go_to(commit)
+    def _recorded(self, commit: str, names: Collection[str]) -> TestRun:
+        """All tests of the tree, which is at a commit, with what their run shows of outdated places."""
         try:
             self._recording = begin(self.space.tree, names)
             found = self.run_here()
@@ -142,12 +148,11 @@ class Suite:
         finally:
             self._recording = None
         self.space.keep_evidence(commit)
-        self.space.note(key, to_builtins(found))
         return found
 
     def run_here(self, only: Collection[str] | None = None) -> TestRun:
         """The tests of the tree as it is."""
-        started = time.monotonic()
+        started, cpu = time.monotonic(), cpu_of_children()
         found = TestRun(collected=False)
         wanted = None if only is None or COMMAND in only else sorted(only)
         self._stopped: Result | None = None
@@ -174,7 +179,7 @@ class Suite:
         elif not found.results:
             found.trouble = found.trouble or telling_line(self._output())
         found.torch = self._torch_of(pythons)
-        found.seconds = time.monotonic() - started
+        found.seconds, found.cpu = time.monotonic() - started, cpu_of_children() - cpu
         return found
 
     def _torch_of(self, pythons: Sequence[Any]) -> str | None:

@@ -19,7 +19,7 @@ from torchmigrate.upgrade import smoke
 from torchmigrate.upgrade.again import squashed, undone
 from torchmigrate.upgrade.causes import Places
 from torchmigrate.upgrade.environment import Environment, EnvironmentOptions, given, made
-from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer
+from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer, hunks_of
 from torchmigrate.upgrade.model import (
     Applied,
     FixGroup,
@@ -181,7 +181,8 @@ class Upgrade:
             environment = made(*(self.space, files, request.to, request.options, self.clock), tested=tested)
             self._check_command(command, environment)
         self._say(f"torch {environment.torch}, Python {environment.python}")
-        self.suite = self._suite(command, environment, "target")
+        names = self.fixer.names if request.evidence else None
+        self.suite = self._suite(command, environment, "target", names)
         before_old = None
         if old is not None:
             self._say(f"running the tests of the unchanged project on torch {old.torch}")
@@ -191,9 +192,6 @@ class Upgrade:
         before = self.suite.run(self.space.base)
         self._report_run(before)
         runs = self._works_before(command, before)
-        if request.evidence and before.collected:
-            self._say("running the tests again to record the types of objects in outdated code")
-            self.suite.record(self.space.base, self.fixer.names)
         self._restore()
         self._set_verified(runs)
         steps, after = self._stages(before)
@@ -295,10 +293,11 @@ class Upgrade:
             verified += f" ({plural(left_out, 'file')} skipped: importing would start real work)"
         return command, verified
 
-    def _suite(self, command: str, environment: Environment, name: str) -> Suite:
-        return Suite(
-            *(command, self.space, environment, self.clock), limit=self.request.test_timeout, name=name
-        )
+    def _suite(
+        self, command: str, environment: Environment, name: str, names: frozenset[str] | None = None
+    ) -> Suite:
+        limit = self.request.test_timeout
+        return Suite(*(command, self.space, environment, self.clock), limit=limit, name=name, names=names)
 
     def _report_run(self, run: TestRun) -> None:
         self._say(f"  {counts(run)} in {run.seconds:.0f} s" + (f"; {run.trouble}" if run.trouble else ""))
@@ -316,16 +315,15 @@ class Upgrade:
             more, after = self._verified(fixer, before, start)
             made += more
             final = more[-1].commit if more else start
-            further = self._recorded_again(before, after, final) if more else False
+            further = bool(more) and self.request.evidence and _moved(before, after)
             if following is None or (following is fixer and not further):
                 break
             if more:
                 self._keep_excluded(start, final)
-                self._keep_evidence(start, final)
             start, before = final, after
         if self.request.unsafe:
             made, after = self._guessed(made, after, start)
-        for _ in range(_STAGES if self.request.evidence and after.collected else 0):
+        for _ in range(_STAGES if self.request.evidence else 0):
             more, then = self._again(made, after)
             if not more:
                 break
@@ -342,7 +340,7 @@ class Upgrade:
             return [], after
         commit, step, paths = found
         self._say(f"recording the tests without the fixes that they fail at: {', '.join(step.group.codes)}")
-        self.suite.record(commit, self.fixer.names)
+        self.suite.run(commit)
         fixer = self._fixer(unsafe=self.request.unsafe, only=(step.group.codes, paths))
         final = made[-1].commit
         more = squashed(self.space, final, fixer.make(commit, {}), step)
@@ -351,16 +349,13 @@ class Upgrade:
         self._say("running the tests with the other fixes")
         then = self.suite.run(more.commit)
         self._report_run(then)
-        if self._mended(after, then, final) and not self._lost(after, then, final, more.commit)[0]:
+        if (
+            self._mended(after, then, final, more.commit)
+            and not self._lost(after, then, final, more.commit)[0]
+        ):
             return [more], then
         self._say("  reverted: no additional test passes, or another test fails")
         return [], after
-
-    def _keep_evidence(self, start: str, final: str) -> None:
-        """What was recorded before still holds for files that did not change."""
-        if not self.space.evidence_of(final):
-            self.space.restore_evidence(start)
-            self.space.keep_evidence(final)
 
     def _keep_excluded(self, start: str, final: str) -> None:
         """What was taken back of the fixes on one commit is not made on the next either."""
@@ -389,7 +384,6 @@ class Upgrade:
     ) -> tuple[list[Applied], TestRun]:
         """The same of what they find elsewhere in these files, rule by rule, first with a few tests."""
         final = made[-1].commit if made else self.space.base
-        self._keep_evidence(start, final)
         guessed = self._guesses_at(after, final, whole_files=True) - tried
         for code in sorted({code for code, _ in guessed}):
             final = made[-1].commit if made else self.space.base
@@ -418,7 +412,7 @@ class Upgrade:
         final = made[-1].commit if made else self.space.base
         self._keep_excluded(start, final)
         more, then = self._verified(fixer, after, final)
-        if self._mended(after, then, final):
+        if more and self._mended(after, then, final, more[-1].commit):
             return made + more, then, final
         if more:
             self._say("  reverted: no additional test passes")
@@ -448,14 +442,6 @@ class Upgrade:
                         found.add((finding.code, path))
         return found
 
-    def _recorded_again(self, before: TestRun, after: TestRun, commit: str) -> bool:
-        """Record the tests at a commit where they get further than before; whether they do."""
-        if not (self.request.evidence and after.collected and _moved(before, after)):
-            return False
-        self._say("recording the tests again, because they now get further")
-        self.suite.record(commit, self.fixer.names)
-        return True
-
     def _verified(self, fixer: Fixer, before: TestRun, start: str) -> tuple[list[Applied], TestRun]:
         """Make all groups on a commit, and take back what breaks a test, until nothing does."""
         exclusions = self.exclusions.setdefault(start, {})
@@ -477,7 +463,7 @@ class Upgrade:
             self._say("running the tests with all fixes")
             after = self.suite.run(final)
             self._report_run(after)
-            self._mended(before, after, start)
+            self._mended(before, after, start, final)
             lost, whole = self._lost(before, after, start, final)
             if not lost:
                 if not self._wrongly_blamed(self.taken_back[len(taken_before) :]):
@@ -505,19 +491,39 @@ class Upgrade:
                     break
         return steps, after
 
-    def _mended(self, before: TestRun, after: TestRun, start: str) -> list[str]:
+    def _mended(self, before: TestRun, after: TestRun, start: str, final: str) -> list[str]:
         """The tests that fixes mended. One that passes when it is run again before them was not.
 
-        What such a test gave last is taken for what it gives.
+        What such a test gave last is taken for what it gives. One that failed at a line that the fixes
+        changed is not run again.
         """
         found = mended(before, after)
-        failed = [name for name in found if name in before.results]
+        changed = self._changed(start, final)
+        failed = [
+            name
+            for name in found
+            if name in before.results
+            and changed.isdisjoint((frame.path, frame.line) for frame in before.results[name].frames)
+        ]
         if failed:
             again = self.suite.run(start, failed)
             for name in set(failed) - set(not_passed(again, failed)):
                 self.suite.unstable.add(name)
                 before.results[name] = again.results[name]
         return [name for name in found if name not in self.suite.unstable]
+
+    def _changed(self, start: str, final: str) -> set[tuple[str, int]]:
+        """The paths and lines of a commit that another one replaced."""
+        git = self.space.git
+        paths = git.run("diff", "--name-only", "-z", "--no-renames", "--diff-filter=M", start, final)
+        return {
+            (path, hunk.start + number)
+            for path in filter(None, paths.split("\0"))
+            for hunk in hunks_of(
+                path, git.run_bytes("show", f"{start}:{path}"), git.run_bytes("show", f"{final}:{path}")
+            )
+            for number in range(1, len(hunk.old) + 1)
+        }
 
     def _lost(self, before: TestRun, after: TestRun, start: str, final: str) -> tuple[list[str], bool]:
         """The tests that fixes surely broke: they pass again before these, and fail again with them.

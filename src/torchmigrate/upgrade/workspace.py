@@ -256,7 +256,7 @@ class Workspace:
         forget()
 
     def _evidence(self, commit: str) -> Path:
-        return self.directory / f"evidence-{commit}.json"
+        return self.directory / f"evidence-{self.git.tree_of(commit)}.json"
 
     def finish(self, commit: str) -> None:
         """The result: the branch is at a commit, and checked out in the tree."""
