@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +16,19 @@ from torchmigrate.files.paths import forget
 def carry(root: Path, changed: Mapping[str, tuple[bytes, bytes]]) -> None:
     """Write the evidence of a project anew for files that changed: what is known of other lines is kept.
 
-    changed: what was and what is in a file, by its path relative to `root`, with `/`. Evidence of anything
-    but what was is left as it is. Nothing is done where there is no evidence.
+    changed: what was and what is in a file, by its path relative to `root`, with `/`. Warnings are dropped;
+    evidence of anything but what was is left as it is. Nothing is done where there is no evidence.
     Raises OSError where it cannot be written.
     """
-    path = root / DIRECTORY / FILE
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    content = _content(root)
+    if content is None:
         return
     for name, (old, new) in changed.items():
         entry = content["files"].get(name)
         if entry is None or entry["sha256"] != hashlib.sha256(old).hexdigest():
             continue
         content["files"][name] = _moved(entry, _lines(old, new), hashlib.sha256(new).hexdigest())
-    part = path.with_name(f"{FILE}.part")
-    part.write_text(json.dumps(content, indent=1, sort_keys=True), encoding="utf-8")
-    part.replace(path)
-    forget()
+    _write(root, content)
 
 
 def _lines(old: bytes, new: bytes) -> dict[int, int]:
@@ -52,9 +47,33 @@ def _moved(entry: dict[str, Any], lines: Mapping[int, int], sha256: str) -> dict
         line, _, rest = place.partition(":")
         if int(line) in lines:
             places[f"{lines[int(line)]}:{rest}"] = slots
-    warnings = {
-        str(lines[int(line)]): texts
-        for line, texts in entry.get("warnings", {}).items()
-        if int(line) in lines
-    }
-    return {"sha256": sha256, "places": places, **({"warnings": warnings} if warnings else {})}
+    return {"sha256": sha256, "places": places}
+
+
+def forget_warnings(root: Path, kept: Container[str]) -> None:
+    """Remove the warnings from the evidence of a project, which is going to be recorded again.
+
+    kept: the files whose warnings stay. Nothing is done where there is no evidence.
+    Raises OSError where it cannot be written.
+    """
+    content = _content(root)
+    if content is not None:
+        for name, entry in content["files"].items():
+            if name not in kept:
+                entry.pop("warnings", None)
+        _write(root, content)
+
+
+def _content(root: Path) -> Any:
+    try:
+        return json.loads((root / DIRECTORY / FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(root: Path, content: Any) -> None:
+    path = root / DIRECTORY / FILE
+    part = path.with_name(f"{FILE}.part")
+    part.write_text(json.dumps(content, indent=1, sort_keys=True), encoding="utf-8")
+    part.replace(path)
+    forget()

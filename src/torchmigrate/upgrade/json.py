@@ -27,6 +27,7 @@ def as_json(report: Report) -> str:
         "verified_by": report.verified,
         "runs_from": report.runs_from,
         "seconds": round(report.seconds, 1),
+        "cost": report.cost,
         "before_old": None if report.before_old is None else _run(report.before_old),
         "before": _run(report.before),
         "after": _run(report.after),

@@ -60,16 +60,23 @@ class TestRun(Struct):
 
     results: by the id of the test. collected: whether single tests are known; False: the command counts as
     one. seconds: how long it took; cpu: seconds of the processors. trouble: why the run is not whole, in a
-    line. torch: the release that the tests imported, as their own Python reported it.
+    line. torch: the release that the tests imported, as their own Python reported it. warned: by the file
+    of the test; "" for none. kept: how many results are of an earlier run.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
-    warnings: list[Warned] = field(default_factory=list)
+    warned: dict[str, list[Warned]] = field(default_factory=dict)
     collected: bool = True
     seconds: float = 0.0
     cpu: float = 0.0
     trouble: str | None = None
     torch: str | None = None
+    kept: int = 0
+
+    @property
+    def warnings(self) -> list[Warned]:
+        """Different warnings, by what they say and where."""
+        return list(dict.fromkeys(each for listed in self.warned.values() for each in listed))
 
     def count(self, outcome: Outcome) -> int:
         return sum(result.outcome is outcome for result in self.results.values())
@@ -190,6 +197,7 @@ class Report(Struct):
     runs_from: the first torch on which the result may run; None: not known.
     left_out: requirements that could not be installed, with the reason.
     before_old: the tests in the environment of before, where one was given.
+    cost: the CPU time of all test runs, divided by the CPU time of a whole run; None: not known.
     """
 
     project: str
@@ -213,6 +221,7 @@ class Report(Struct):
     runs_from: str | None = None
     diffs: Mapping[str, str] = field(default_factory=dict)  # commit -> diff
     seconds: float = 0.0
+    cost: float | None = None
 
     @property
     def bad(self) -> list[str]:

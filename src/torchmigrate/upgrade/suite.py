@@ -15,17 +15,19 @@ import shlex
 import signal
 import time
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from msgspec import to_builtins
 
+from torchmigrate.evidence.carried import forget_warnings
 from torchmigrate.evidence.recording import INJECTED, Recording, begin
 from torchmigrate.files.reading import UnreadableError
 from torchmigrate.patterns import pattern
 from torchmigrate.upgrade.environment import Environment
 from torchmigrate.upgrade.model import Frame, Outcome, Result, TestRun, UpgradeError, Warned
 from torchmigrate.upgrade.processes import Clock, cpu_of_children, run, size_of, tail
+from torchmigrate.upgrade.reach import Reach
 from torchmigrate.upgrade.workspace import Workspace
 from torchmigrate.versions.releases import parse_version
 
@@ -98,23 +100,32 @@ class Suite:
         self.command = command
         self.words = words_of(command)
 
-    def run(self, commit: str, only: Collection[str] | None = None, *, attempt: int = 0) -> TestRun:
+    def run(
+        self,
+        commit: str,
+        only: Collection[str] | None = None,
+        *,
+        attempt: int = 0,
+        since: tuple[str, TestRun] | None = None,
+    ) -> TestRun:
         """The tests at a commit, all or some of them.
 
         A first run of all is recorded: what it shows of outdated places is kept for those that come back to
         this commit.
 
         attempt: another number is another run of the same tests.
+        since: an earlier commit and a run of it; tests that what changed since cannot affect keep their
+        results.
         Raises OutOfTime, and UpgradeError where the command cannot be started.
         """
         key = self._key(commit, only) + (f"-{attempt}" if attempt else "")
         found = self.space.recalled(key, TestRun)
         if found is None:
             self.space.go_to(commit)
-            if self.names is None or only is not None or attempt:
+            if only is not None or attempt:
                 found = self.run_here(only)
             else:
-                found = self._recorded(commit, self.names)
+                found = self._whole(commit, since)
             self.space.note(key, to_builtins(found))
         if key not in self._counted:
             self._counted.add(key)
@@ -137,28 +148,63 @@ class Suite:
         ]
         return f"run-{self.name}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
-    def _recorded(self, commit: str, names: Collection[str]) -> TestRun:
-        """All tests of the tree, which is at a commit, with what their run shows of outdated places."""
+    def _whole(self, commit: str, since: tuple[str, TestRun] | None) -> TestRun:
+        """All tests of the tree, which is at a commit; recorded, if that is wanted."""
+        kept, files, used = (
+            (TestRun(), set(), frozenset()) if since is None else self._unaffected(commit, *since)
+        )
+        found = TestRun(torch=kept.torch)
         try:
-            self._recording = begin(self.space.tree, names)
-            found = self.run_here()
-            self._recording.end()
+            if self.names is not None:
+                forget_warnings(self.space.tree, used)
+                self._recording = begin(self.space.tree, self.names)
+            if since is None or len(kept.results) < len(since[1].results):
+                found = self.run_here(skip=sorted(files))
+            if self._recording is not None:
+                self._recording.end()
         except UnreadableError as error:
             raise UpgradeError(f"{self.space.tree}: {error.reason}") from None
         finally:
             self._recording = None
         self.space.keep_evidence(commit)
+        found.results = {**kept.results, **found.results}
+        found.warned = {**kept.warned, **found.warned}
+        found.kept = len(kept.results)
         return found
 
-    def run_here(self, only: Collection[str] | None = None) -> TestRun:
-        """The tests of the tree as it is."""
+    def _unaffected(
+        self, commit: str, start: str, before: TestRun
+    ) -> tuple[TestRun, set[str], frozenset[str]]:
+        """What is known of the tests that no change since a commit can affect, and their files.
+
+        Also the files of the tree that only they use.
+
+        Nothing is known where files are new or gone, or where the run is not whole.
+        """
+        said = self.space.git.run("diff", "--name-status", "-z", "--no-renames", start, commit).split("\0")
+        if not before.collected or before.trouble or not {"M", ""}.issuperset(said[::2]):
+            return TestRun(), set(), frozenset()
+        place = self.space.project.relative_to(self.space.tree)
+        listed = self.space.git.run("ls-files", "-z").split("\0")
+        paths = {(place / name.partition("::")[0]).as_posix() for name in before.results}
+        reach = Reach(self.space.tree, listed)
+        affected = reach.affected(set(said[1::2]), paths)
+        used = reach.paths.difference(*map(reach.used, affected))
+        known = paths.intersection(listed) - affected
+        files = {PurePosixPath(path).relative_to(place.as_posix()).as_posix() for path in known}
+        results = {name: each for name, each in before.results.items() if name.partition("::")[0] in files}
+        warned = {name: each for name, each in before.warned.items() if name in files}
+        return TestRun(results, warned, torch=before.torch), files, used
+
+    def run_here(self, only: Collection[str] | None = None, skip: Sequence[str] = ()) -> TestRun:
+        """The tests of the tree as it is. skip: files whose tests are not run."""
         started, cpu = time.monotonic(), cpu_of_children()
         found = TestRun(collected=False)
         wanted = None if only is None or COMMAND in only else sorted(only)
         self._stopped: Result | None = None
         pythons: list[Any] = []
         for attempt in range(_STARTS):
-            lines, code = self._once(wanted, sorted(found.results), f"outcomes-{attempt}.jsonl")
+            lines, code = self._once(wanted, [*skip, *sorted(found.results)], f"outcomes-{attempt}.jsonl")
             pythons += [line for line in lines if line.get("kind") == "python"]
             ended_by = self._read(lines, found, code)
             if ended_by is None:
@@ -272,7 +318,8 @@ class Suite:
                     found.results[name] = Result(outcome, line["message"], self._frames(line["frames"]))
             elif kind == "warning" and _is_of_torch(line):
                 place = self._frames([[line["path"], line["line"]]])[0]
-                found.warnings.append(Warned(line["category"], line["message"], place.path, place.line))
+                warned = Warned(line["category"], line["message"], place.path, place.line)
+                found.warned.setdefault(line["test"], []).append(warned)
             elif kind == "hung":
                 hung = name
             elif kind == "finished":

@@ -300,7 +300,9 @@ class Upgrade:
         return Suite(*(command, self.space, environment, self.clock), limit=limit, name=name, names=names)
 
     def _report_run(self, run: TestRun) -> None:
-        self._say(f"  {counts(run)} in {run.seconds:.0f} s" + (f"; {run.trouble}" if run.trouble else ""))
+        kept = f"; {plural(run.kept, 'test')} not run again: no fix changes what they use" if run.kept else ""
+        trouble = f"; {run.trouble}" if run.trouble else ""
+        self._say(f"  {counts(run)} in {run.seconds:.0f} s{kept}{trouble}")
 
     # ---- fixes, and what is taken back ---------------------------------------------------------------------
 
@@ -347,7 +349,7 @@ class Upgrade:
         if more is None:
             return [], after
         self._say("running the tests with the other fixes")
-        then = self.suite.run(more.commit)
+        then = self.suite.run(more.commit, since=(final, after))
         self._report_run(then)
         if (
             self._mended(after, then, final, more.commit)
@@ -461,7 +463,7 @@ class Upgrade:
                 return steps, before
             final = steps[-1].commit
             self._say("running the tests with all fixes")
-            after = self.suite.run(final)
+            after = self.suite.run(final, since=(start, before))
             self._report_run(after)
             self._mended(before, after, start, final)
             lost, whole = self._lost(before, after, start, final)
@@ -574,6 +576,10 @@ class Upgrade:
         verified: str,
     ) -> Report:
         final = steps[-1].commit if steps else self.space.base
+        one = max(before.cpu, after.cpu)
+        cost = round(self.suite.cpu / one, 1) if one else None
+        if cost is not None:
+            self._say(f"all runs of the tests took {cost} times the CPU time of one run")
         self.space.finish(final)
         looked = self.fixer.look(guessing=True)
         places = Places(self.space.tree, looked.findings, lambda frame: self._written_by(frame, steps))
@@ -613,6 +619,7 @@ class Upgrade:
             runs_from=self.fixer.runs_from(),
             diffs={step.commit: self.space.git.run("show", "--format=", step.commit) for step in steps},
             seconds=self.clock.elapsed,
+            cost=cost,
         )
 
     def _warned(self, after: TestRun, final: str, places: Places) -> Iterator[str]:

@@ -66,19 +66,20 @@ class _Observer:
     def pytest_warning_recorded(
         self, warning_message: Any, when: object, nodeid: str, location: object
     ) -> None:
-        self.warn(warning_message)
+        self.warn(warning_message, nodeid)
 
     if int(pytest.__version__.split(".")[0]) < 6:
 
         @pytest.hookimpl(optionalhook=True)
-        def pytest_warning_captured(self, warning_message: Any, when: object, item: object) -> None:
-            self.warn(warning_message)
+        def pytest_warning_captured(self, warning_message: Any, when: object, item: Any) -> None:
+            self.warn(warning_message, getattr(item, "nodeid", ""))
 
-    def warn(self, warning: Any) -> None:
-        key = (warning.category.__name__, str(warning.message)[:MOST], warning.filename, warning.lineno)
+    def warn(self, warning: Any, test: str) -> None:
+        said = str(warning.message)[:MOST]
+        key = (warning.category.__name__, said, warning.filename, warning.lineno, test.partition("::")[0])
         if key not in self.warned and len(self.warned) < _WARNINGS:
             self.warned.add(key)
-            write(kind="warning", category=key[0], message=key[1], path=key[2], line=key[3])
+            write(kind="warning", category=key[0], message=said, path=key[2], line=key[3], test=key[4])
 
     def pytest_internalerror(self, excrepr: object, excinfo: Any) -> None:
         _tell_stopped(excinfo.value)

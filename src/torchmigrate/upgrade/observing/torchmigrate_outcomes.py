@@ -1,9 +1,9 @@
 """The output of the programs in this directory: lines of JSON in a file, written as things happen.
 
 A run that crashes or is ended has written everything until then. TORCHMIGRATE_OUTCOMES names the file;
-TORCHMIGRATE_ONLY one that lists what to run, TORCHMIGRATE_SKIP one that lists what to leave out, each as a
-list in JSON. All of this runs in the environment of the project, without torchmigrate, on Python 3.6 or
-newer.
+TORCHMIGRATE_ONLY one that lists the tests to run, TORCHMIGRATE_SKIP one that lists the tests, or files of
+tests, to leave out, each as a list in JSON. All of this runs in the environment of the project, without
+torchmigrate, on Python 3.6 or newer.
 """
 
 import json
@@ -31,7 +31,9 @@ def write_python(pytest: bool = False) -> None:
 
 def is_left_out(name: str) -> bool:
     """Whether a test is not to be run."""
-    return (_ONLY is not None and name not in _ONLY) or (_SKIP is not None and name in _SKIP)
+    if _SKIP is not None and (name in _SKIP or name.partition("::")[0] in _SKIP):
+        return True
+    return _ONLY is not None and name not in _ONLY
 
 
 def _listed(variable: str) -> "set[str] | None":
