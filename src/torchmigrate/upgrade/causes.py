@@ -25,6 +25,7 @@ _MOST = 300  # characters of a message
 _VARYING = pattern(rf"0x[0-9a-fA-F]+|{re.escape(tempfile.gettempdir())}\S+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _TORCH = pattern(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
 _IN_TORCH = pattern(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
+_TESTING = pattern(r"/site-packages/torch/testing\b")
 _NO_MODULE = pattern(r"No module named '([\w.]+)'|Module (\w+) is not installed")
 # What the machine, or the build of torch, does not have.
 _NO_DEVICE = pattern(
@@ -94,6 +95,23 @@ _OF_DIVISION = "use `//`"
 _NUMPY = pattern(r"module 'numpy' has no attribute|`np\.\w+` was removed|\bnumpy\b.*\b(?:removed|deprecated)")
 _MOVED = pattern(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute")
 _APPROX = pattern(r"approx\(\) is not supported in a boolean context")
+# A call of a mock that a test expects, and the one that was made.
+_MOCKED = pattern(
+    r"Expected(?: call)?: (?P<name>[\w.]+)\((?P<old>[^\n]*)\)\n"
+    r" *Actual(?: call)?: (?P=name)\((?P<new>[^\n]*)\)"
+)
+_COMPARED = pattern(r"(?:AssertionError: )?assert call\([^\n]*\) == call\([^\n]*\)")
+# What an error lacks; of an object, another one may have hidden it.
+_LACKING = pattern(
+    r"module '[\w.]+' has no attribute '(\w+)'|cannot import name '(\w+)'|No module named '([\w.]+)'"
+    r"|unexpected keyword argument '(\w+)'|name '(\w+)' is not defined"
+)
+_DIFFERS = ("assert", "AssertionError", "Failed: DID NOT RAISE")
+# What an error and the change of behavior that leads to it are both about.
+_TOPICS = (
+    pattern(r"\b(?:d?types?|float\w*|double|long|ints?|integers?|half|byte|bool\w*)\b", re.IGNORECASE),
+    pattern(r"\b(?:shapes?|sizes?|dim\w*|view|strides?|rows?|columns?|pad\w*)\b", re.IGNORECASE),
+)
 _PYTHON2 = pattern(r"Missing parentheses in call to 'print'|name '(?:unicode|xrange|raw_input|basestring)'")
 
 
@@ -119,7 +137,7 @@ class Places:
     ) -> None:
         self.tree = tree
         self.written_by = written_by
-        self._by_line: dict[tuple[str, int], Finding] = {}
+        self._by_line: defaultdict[tuple[str, int], list[Finding]] = defaultdict(list)  # worst first
         self._trees: dict[str, ast.Module | None] = {}
         self._found: list[tuple[str, int, Finding, Finding]] = []  # as found, and as worded for the report
         for path, findings in found.items():
@@ -132,29 +150,45 @@ class Places:
                 self._found.append((path, row, finding, said_of(finding, source)))
                 for start, end in ((finding.start, finding.end), *finding.places):
                     for row in range(source.position(start)[0], source.position(end)[0] + 1):
-                        known = self._by_line.get((path, row))
-                        if known is None or known.severity < finding.severity:
-                            self._by_line[path, row] = finding
+                        self._by_line[path, row].append(finding)
+        for listed in self._by_line.values():
+            listed.sort(key=lambda each: -each.severity)
 
-    def at(self, frames: Sequence[Frame]) -> tuple[Frame, Finding] | None:
-        """The finding that a traceback leads to, from its inner end."""
+    def at(self, result: Result) -> tuple[Frame, Finding] | None:
+        """The finding at the innermost line of the project in a traceback that may be why it was raised.
+
+        One further out counts if the error names what it is about.
+        """
+        inner = True
+        for frame in reversed(result.frames):
+            for finding in self._by_line.get((frame.path, frame.line), ()):
+                if _may_raise(finding, result.message, inner=inner):
+                    return frame, finding
+            inner = inner and Path(frame.path).is_absolute()
+        return None
+
+    def on_way(self, frames: Sequence[Frame]) -> tuple[Frame, Finding] | None:
+        """The first finding of a line of a traceback, from its inner end."""
         for frame in reversed(frames):
-            finding = self._by_line.get((frame.path, frame.line))
-            if finding is not None:
+            for finding in self._by_line.get((frame.path, frame.line), ()):
                 return frame, finding
         return None
 
-    def near(self, frames: Sequence[Frame]) -> Near | None:
-        """A change of behavior in a function, or else a class, of the traceback, from its inner end."""
+    def near(self, frames: Sequence[Frame], message: str = "") -> Near | None:
+        """A change of behavior in a function, or else a class, of the traceback, from its inner end.
+
+        message: of the error; a change that is about something else does not count.
+        """
         for kind in ("function", "class"):
             for frame in reversed(frames):
                 around = self._around(frame, kind)
                 if around is None:
                     continue
-                for (path, row), finding in self._by_line.items():
-                    changed = finding.timeline is not None and finding.timeline.changed is not None
-                    if path == frame.path and around[0] <= row <= around[1] and changed:
-                        return Near(frame, finding, kind)
+                for (path, row), findings in self._by_line.items():
+                    if path == frame.path and around[0] <= row <= around[1]:
+                        for finding in findings:
+                            if _changes(finding) and _shares_topic(finding, message):
+                                return Near(frame, finding, kind)
         return None
 
     def names(self, path: str, line: int) -> bool:
@@ -170,11 +204,7 @@ class Places:
     def in_files(self, frames: Sequence[Frame]) -> list[tuple[str, Finding]]:
         """The changes of behavior in the files of a traceback, with their paths."""
         paths = {frame.path for frame in frames}
-        return [
-            (path, finding)
-            for path, _, finding, _ in self._found
-            if path in paths and finding.timeline is not None and finding.timeline.changed is not None
-        ]
+        return [(path, finding) for path, _, finding, _ in self._found if path in paths and _changes(finding)]
 
     def divisions(self, frames: Sequence[Frame]) -> list[tuple[int, str]]:
         """The quotients that the innermost line of the project has, or that its names were given before.
@@ -226,30 +256,37 @@ class Places:
         ]
         return min(around, key=lambda each: each[1] - each[0], default=None)
 
-    def failing(self, run: TestRun) -> list[StillFailing]:
-        """The tests that fail, by what they have in common; those most hang on first."""
-        groups: defaultdict[tuple[str, Frame | None, str | None], list[str]] = defaultdict(list)
-        first: dict[tuple[str, Frame | None, str | None], Result] = {}
+    def failing(
+        self, run: TestRun, before: TestRun | None = None, to_change: Container[str] = ()
+    ) -> list[StillFailing]:
+        """The tests that fail, by what they have in common; those most hang on first.
+
+        before: a run without the fixes; what fails as it did there was not changed by one. None: not known.
+        to_change: the tests that expect the old call of a mock.
+        """
+        groups: defaultdict[tuple[str, Frame | None, str | None, bool], list[str]] = defaultdict(list)
         for name in run.bad:
             result = run.results[name]
-            known = self.at(result.frames)
+            known = self.at(result)
             own = [frame for frame in result.frames if not Path(frame.path).is_absolute()]
             place = known[0] if known else (own[-1] if own else None)
-            key = (_VARYING.sub("…", result.message)[:160], place, known[1].code if known else None)
-            groups[key].append(name)
-            first.setdefault(key, result)
+            was = None if before is None else before.results.get(name)
+            same = was is not None and (was.outcome, _alike(was)) == (result.outcome, _alike(result))
+            groups[_alike(result), place, known[1].code if known else None, same].append(name)
         found = []
-        for key, tests in sorted(groups.items(), key=lambda item: -len(item[1])):
-            result = first[key]
-            known = self.at(result.frames)
-            written = None if known or key[1] is None else self.written_by(key[1])
-            near = self.near(result.frames)
+        for (_, place, code, same), tests in sorted(groups.items(), key=lambda item: -len(item[1])):
+            result = run.results[tests[0]]
+            known = self.at(result)
+            written = None if known or place is None or same else self.written_by(place)
+            near = self.near(result.frames, result.message)
             cause, about = _cause(result, known[1] if known else None, written, near)
+            if tests[0] in to_change:
+                cause, about = _expected(result.message), True
             if _OF_DIVISION in cause and (quotients := self.divisions(result.frames)):
                 listed = " and ".join(f"`{source}` in line {line}" for line, source in quotients)
                 cause = f"{cause}; here: {listed}"
             message = " ".join(result.message.split())[:_MOST]
-            found.append(StillFailing(tuple(tests), message, key[1], key[2], cause, about))
+            found.append(StillFailing(tuple(tests), message, place, code, cause, about))
         return found
 
     def by_hand(self, run: TestRun, guesses: Container[str]) -> list[ByHand]:
@@ -259,7 +296,7 @@ class Places:
         """
         hanging: Counter[int] = Counter()
         for name in run.bad:
-            known = self.at(run.results[name].frames)
+            known = self.at(run.results[name])
             if known is not None:
                 hanging[id(known[1])] += 1
         left = [
@@ -268,6 +305,50 @@ class Places:
             if finding.severity > Severity.INFO and finding.code not in guesses
         ]
         return sorted(left, key=lambda each: (-each.tests, each.path, each.line, each.code))
+
+
+def expects_old_call(message: str) -> bool:
+    """Whether a test fails because a mock was called with other arguments than it expects."""
+    return _MOCKED.search(message) is not None or _COMPARED.match(message) is not None
+
+
+def _expected(message: str) -> str:
+    """What to change in a test that expects the old call of a mock."""
+    call = _MOCKED.search(message)
+    if call is None:
+        return "change this test: it expects the old call of a mock, which a fix changed"
+    old, new = (f"`{call['name']}({call[key]})`" for key in ("old", "new"))
+    return f"change this test: its mock expects {old[:_MOST]}, and a fix made this {new[:_MOST]}"
+
+
+def _alike(result: Result) -> str:
+    """The message of an error without what differs between errors of one cause."""
+    return _VARYING.sub("…", result.message)[:160]
+
+
+def _may_raise(finding: Finding, message: str, *, inner: bool) -> bool:
+    """Whether what a finding is about may raise an error. inner: it is where the project ends."""
+    lacking = _LACKING.search(message)
+    if lacking is not None:
+        name = next(filter(None, lacking.groups())).rpartition(".")[2]
+        said = f"{finding.symbol} {finding.message} {finding.help}"
+        return re.search(rf"\b{name}\b", said) is not None
+    if re.match(r"[\w.]*Warning\b", message):
+        return True
+    if message.startswith(_DIFFERS):
+        return inner and _changes(finding)
+    return inner and (finding.severity is Severity.ERROR or _changes(finding))
+
+
+def _changes(finding: Finding) -> bool:
+    return finding.timeline is not None and finding.timeline.changed is not None
+
+
+def _shares_topic(finding: Finding, message: str) -> bool:
+    """Whether a change of behavior is about what an error is about, as far as both say that."""
+    topics = [topic for topic in _TOPICS if topic.search(message)]
+    said = f"{finding.message} {finding.help}"
+    return not topics or any(topic.search(said) for topic in topics)
 
 
 def _cause(
@@ -303,14 +384,12 @@ def _cause(
     if near is not None:
         return f"possibly {near.finding.code}, in the same {near.kind}: {near.finding.message}", True
     inner = result.frames[-1].path if result.frames else ""
-    if _IN_TORCH.search(inner) or _TORCH.search(result.message):
-        return "possibly about torch: no rule applies to a line of the traceback", True
-    if result.message.startswith(("assert", "AssertionError", "Failed: DID NOT RAISE")):
+    about = _IN_TORCH.search(inner) is not None or _TORCH.search(result.message) is not None
+    if result.message.startswith(_DIFFERS) and (_TESTING.search(inner) or not _IN_TORCH.search(inner)):
         return (
-            (
-                "a result differs from the one that the test expects; torchmigrate cannot tell whether "
-                "torch is the cause"
-            ),
-            False,
-        )
+            "a result differs from the one that the test expects; torchmigrate cannot tell whether torch is "
+            "the cause"
+        ), about
+    if about:
+        return "possibly about torch: no rule applies to a line of the traceback", True
     return "not about torch, according to the traceback", False

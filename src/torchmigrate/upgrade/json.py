@@ -34,6 +34,7 @@ def as_json(report: Report) -> str:
         "broken": report.broken,
         "mended": report.mended,
         "unstable": list(report.unstable),
+        "to_change": list(report.to_change),
         "applied": [
             {
                 "title": step.group.title,

@@ -17,7 +17,7 @@ from torchmigrate.report.summary import plural
 from torchmigrate.report.warned import is_of_change, warned_lines
 from torchmigrate.upgrade import smoke
 from torchmigrate.upgrade.again import squashed, undone
-from torchmigrate.upgrade.causes import Places
+from torchmigrate.upgrade.causes import Places, expects_old_call
 from torchmigrate.upgrade.environment import Environment, EnvironmentOptions, given, made
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer, hunks_of
 from torchmigrate.upgrade.model import (
@@ -137,6 +137,7 @@ class Upgrade:
         self.is_verified = False  # whether there are tests that work
         self.space: Workspace
         self.taken_back: list[TakenBack] = []
+        self.to_change: set[str] = set()  # tests that expect the old call of a mock
         self.exclusions: dict[str, Exclusions] = {}  # by the commit on which the fixes are made
 
     def run(self) -> Report:
@@ -437,7 +438,9 @@ class Upgrade:
                     led = places.in_files(frames)
                 else:
                     near = None
-                    at = places.at(frames) or ((near := places.near(frames)) and (near.frame, near.finding))
+                    at = places.on_way(frames) or (
+                        (near := places.near(frames)) and (near.frame, near.finding)
+                    )
                     led = [(at[0].path, at[1])] if at else []
                 for path, finding in led:
                     if finding.code in self.fixer.guesses and finding.fix is not None:
@@ -467,6 +470,9 @@ class Upgrade:
             self._report_run(after)
             self._mended(before, after, start, final)
             lost, whole = self._lost(before, after, start, final)
+            mocked = {name for name in lost if expects_old_call(_message(after, name))}
+            self.to_change |= mocked
+            lost = [name for name in lost if name not in mocked]
             if not lost:
                 if not self._wrongly_blamed(self.taken_back[len(taken_before) :]):
                     break
@@ -611,9 +617,10 @@ class Upgrade:
             before_old=before_old,
             applied=steps,
             taken_back=self.taken_back,
-            failing=places.failing(counted),
+            failing=places.failing(counted, before, self.to_change),
             by_hand=places.by_hand(counted, self.fixer.guesses),
             unstable=sorted(self.suite.unstable),
+            to_change=sorted(self.to_change.intersection(after.bad)),
             left_out=environment.left_out,
             notes=notes,
             runs_from=self.fixer.runs_from(),
@@ -651,6 +658,10 @@ class Upgrade:
         left = self.clock.left
         time = f"[{_minutes(self.clock.elapsed)}" + ("]" if left is None else f", {_minutes(left)} left]")
         self.console.note(f"{self.console.error_style.dim(time)} {text}")
+
+
+def _message(run: TestRun, name: str) -> str:
+    return run.results[name].message if name in run.results else ""
 
 
 def _moved(before: TestRun, after: TestRun) -> bool:

@@ -103,8 +103,14 @@ def _error(report: Any) -> "tuple[str, list[list[Any]]]":
             place = getattr(entry, "reprfileloc", None)
             if place is not None:
                 frames.append([os.path.join(_HERE, str(place.path)), int(place.lineno)])
+    text = str(whole)
+    if "MultipleFailures" in message:  # of hypothesis, on Pythons without groups of exceptions
+        text = "\n".join(content for title, content in report.sections if title == "Hypothesis")
+    several = _several(text) if "MultipleFailures" in message or "Exception Group Traceback" in text else []
+    if several:
+        message = "\n".join(said for said, _ in several)
+        frames = [frame for _, some in reversed(several) for frame in some]
     if not frames:  # of a file that cannot be imported there is only the text
-        text = str(whole)
         frames = [
             [os.path.join(_HERE, path), int(line)]
             for path, line in re.findall(r"^(\S[^\n:]*):(\d+): in ", text, re.MULTILINE)
@@ -112,6 +118,18 @@ def _error(report: Any) -> "tuple[str, list[list[Any]]]":
         said = re.findall(r"^E   +(\S.*)$", text, re.MULTILINE)
         message = message or (said[-1] if said else text[-MOST:])
     return message[:MOST], frames[-FRAMES:]
+
+
+def _several(text: str) -> "list[tuple[str, list[list[Any]]]]":
+    """The errors in a text with several tracebacks: their messages, and the lines of each."""
+    found = []
+    lines = "\n".join(re.sub(r"^[ +-]*\| ?", "", line) for line in text.splitlines())
+    for part in re.split(r"(?<!Group )Traceback \(most recent call last\):\n", lines)[1:]:
+        said = re.search(r"^\S.*$", part, re.MULTILINE)
+        frames = re.findall(r'^  File "([^"]+)", line (\d+)', part, re.MULTILINE)
+        if said is not None:
+            found.append((said.group(), [[path, int(line)] for path, line in frames]))
+    return found
 
 
 def _tell_stopped(error: BaseException) -> None:
