@@ -7,7 +7,8 @@ needs them, and only there.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
@@ -61,6 +62,37 @@ def several(parts: Sequence[Part]) -> Code:
     """Expressions with commas between them; a single one is not a tuple."""
     names = [f"part_{number}" for number in range(len(parts))]
     return Code(", ".join(f"${name}" for name in names), dict(zip(names, parts, strict=True)))
+
+
+def code_of(tree: ast.expr) -> Code:
+    """New code from a new syntax tree: the nodes of the file in it stay as they are written there."""
+    parts: dict[str, ast.expr] = {}
+
+    def quoted(node: ast.expr) -> ast.expr | None:
+        if not hasattr(node, "lineno"):
+            return None
+        name = f"part_{len(parts)}"
+        parts[name] = node
+        return ast.Name(f"${name}", ast.Load())
+
+    return Code(ast.unparse(with_parts(tree, quoted)).replace("'", '"'), parts)
+
+
+def with_parts(tree: ast.expr, other: Callable[[ast.expr], ast.expr | None]) -> ast.expr:
+    """A copy of an expression with other expressions in the place of some; it is new code."""
+    new = other(tree)
+    if new is not None:
+        return new
+    made = copy.copy(tree)
+    vars(made).pop("lineno", None)
+    for name, value in ast.iter_fields(tree):
+        parts = [with_parts(item, other) if isinstance(item, ast.expr) else item for item in _listed(value)]
+        setattr(made, name, parts if isinstance(value, list) else parts[0])
+    return made
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 class Quotes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from torchmigrate.rewrite.code import Code, code
+from torchmigrate.rewrite.code import with_parts
 from torchmigrate.source.trees import walk
 
 WITHOUT = "O0"
@@ -57,20 +56,6 @@ def conjuncts(test: ast.expr) -> Iterator[ast.expr]:
         yield test
 
 
-def code_of(test: ast.expr) -> Code:
-    """A condition as new code: what is from the file stays as it is written there."""
-    parts: dict[str, ast.expr] = {}
-
-    def quoted(node: ast.expr) -> ast.expr | None:
-        if not hasattr(node, "lineno"):
-            return None
-        name = f"part_{len(parts)}"
-        parts[name] = node
-        return ast.Name(f"${name}", ast.Load())
-
-    return code(ast.unparse(_with(test, quoted)).replace("'", '"'), **parts)
-
-
 def renamed(test: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr | None:
     """A condition with other expressions in the place of names; None: what it calls may differ elsewhere."""
     if any(isinstance(node, ast.Call) and getattr(node.func, "id", "") != "bool" for node in walk(test)):
@@ -81,21 +66,4 @@ def renamed(test: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr | None:
             return node
         return names.get(node.id) if isinstance(node, ast.Name) else None
 
-    return _with(test, given)
-
-
-def _with(test: ast.expr, other: Callable[[ast.expr], ast.expr | None]) -> ast.expr:
-    """A copy of a condition with other expressions in the place of some; it is new code."""
-    new = other(test)
-    if new is not None:
-        return new
-    made = copy.copy(test)
-    vars(made).pop("lineno", None)
-    for name, value in ast.iter_fields(test):
-        parts = [_with(item, other) if isinstance(item, ast.expr) else item for item in _listed(value)]
-        setattr(made, name, parts if isinstance(value, list) else parts[0])
-    return made
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
+    return with_parts(test, given)

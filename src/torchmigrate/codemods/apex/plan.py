@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from torchmigrate.codemods.apex.branches import Branches
-from torchmigrate.codemods.apex.conditions import as_bool, code_of, conjuncts
+from torchmigrate.codemods.apex.conditions import as_bool, conjuncts
 from torchmigrate.codemods.apex.forward import Forward, joined
 from torchmigrate.codemods.apex.initialize import (
     elements,
@@ -25,7 +25,7 @@ from torchmigrate.codemods.apex.uses import Initialize, Place, Scaled, Uses, con
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit
-from torchmigrate.rewrite.code import Code, code, several
+from torchmigrate.rewrite.code import Code, code, code_of, several
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator
 
-from torchmigrate.codemods.apex.conditions import code_of
 from torchmigrate.codemods.apex.objects import Objects
 from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.rewrite.code import code
+from torchmigrate.rewrite.code import code, code_of
 from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
