@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.codemods.attention.sites import Site
-from torchmigrate.codemods.attention.trail import RemovedStatements, binds
+from torchmigrate.codemods.attention.trail import RemovedStatements
 from torchmigrate.codemods.base.operations import Operation, Reader
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.semantics.flow.answers import Answers
-from torchmigrate.source.trees import walk
 
 _SINGLE = ("torch.float32", "torch.float")
+_KEEP_DTYPE = ("mul", "div", "transpose", "permute", "reshape", "same")
 _OTHER = "the softmax uses another dtype"
 _NOT_BACK = "the softmax uses another dtype, and its result is not cast back"
 _OWN = "the weights are cast to another dtype"
@@ -24,10 +22,8 @@ _OPERANDS = "query and key are cast: also cast the values, and cast the result b
 class Casts:
     """Whether the casts of one site leave the dtype of the result what it is."""
 
-    def __init__(self, site: Site, reader: Reader) -> None:
-        self.site = site
+    def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self._cast_variables = Answers(self._is_cast_variable, False)
         self.up = False  # to single precision, at or before the softmax
         self.back = False  # to the dtype of a tensor, after it
 
@@ -86,38 +82,22 @@ class Casts:
         given = (*operation.operands[1:], *operation.keywords.values())
         return len(given) == 1 and self.reader.qualified(given[0]) in _SINGLE
 
-    def _is_cast(self, node: ast.expr) -> bool:
+    def _is_cast(self, node: ast.AST | None) -> bool:
         """Whether an operand is cast, in itself or where its variable is assigned."""
-        while not isinstance(node, ast.Name):
-            operation = self.reader.operation(node, self.site.owner)
+        for step in self.reader.flow.origins(node) if node is not None else ():
+            operation = self.reader.operation(step.node) if step.node is not None else None
             if operation is None or not operation.operands:
-                return False
-            if operation.kind == "cast":
-                return operation.method == "float" or self._is_single(operation)
-            if operation.kind not in ("mul", "div", "transpose", "permute", "reshape", "same"):
-                return False
-            node = operation.operands[0]
-        return self._cast_variables(node.id)
-
-    def _is_cast_variable(self, name: str) -> bool:
-        given = self.reader.assigned(self.site.function).get(name, [])
-        return True in [self._is_cast(value) for value in given if not isinstance(value, ast.Name)]
+                continue
+            if operation.kind == "cast" and (operation.method == "float" or self._is_single(operation)):
+                return True
+            if operation.kind in _KEEP_DTYPE and self._is_cast(operation.operands[0]):
+                return True
+        return False
 
     def _of_tensor(self, operation: Operation) -> bool:
         """Whether a cast is to the dtype of a tensor: `x.to(y.dtype)`, `x.type_as(y)`."""
         given = (*operation.operands[1:], *operation.keywords.values())
         if len(given) != 1:
             return False
-        if operation.method == "type_as":
-            return True
-        dtype = given[0]
-        if isinstance(dtype, ast.Name):  # dtype = query.dtype
-            values = [
-                statement.value
-                for statement in walk(self.site.function)
-                if isinstance(statement, ast.Assign) and binds(statement, dtype.id)
-            ]
-            if len(values) != 1:
-                return False
-            dtype = values[0]
-        return isinstance(dtype, ast.Attribute) and dtype.attr == "dtype"
+        dtype = self.reader.flow.only_origin(given[0])  # dtype = query.dtype
+        return operation.method == "type_as" or (isinstance(dtype, ast.Attribute) and dtype.attr == "dtype")

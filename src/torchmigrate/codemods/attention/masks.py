@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.codemods.attention.products import is_minus_infinity
-from torchmigrate.codemods.attention.sites import Site
 from torchmigrate.codemods.base.operations import Reader, is_self, number, same
 from torchmigrate.rewrite.code import Argument, Code, code
 from torchmigrate.source.trees import walk
@@ -88,9 +87,9 @@ class Mask(Struct, frozen=True):
         return code("$mask", mask=inner) if inner is not None else code("~$mask", mask=value)
 
 
-def negated(node: ast.expr, site: Site, reader: Reader) -> Mask:
+def negated(node: ast.expr, reader: Reader) -> Mask:
     """What is kept, where `node` says what is filled with minus infinity."""
-    if _is_causal(node, site, reader):
+    if _is_causal(node, reader):
         return Mask(node, How.CAUSAL, boolean=True)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _FLIPPED:
         return Mask(node, How.FLIPPED, boolean=True)
@@ -137,7 +136,7 @@ def _inverted(node: ast.expr) -> ast.expr | None:
     return None
 
 
-def _is_causal(node: ast.expr, site: Site, reader: Reader) -> bool:
+def _is_causal(node: ast.expr, reader: Reader) -> bool:
     """Whether a mask fills all but the lower triangle: `self.bias[:, :, :T, :T] == 0` of a `tril` buffer."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
         right = node.comparators[0]
@@ -145,7 +144,7 @@ def _is_causal(node: ast.expr, site: Site, reader: Reader) -> bool:
         triangle = node.left if zero or number(right) == 0 else None
     else:
         triangle = _inverted(node)
-    if not isinstance(triangle, ast.Subscript) or site.owner is None:
+    if not isinstance(triangle, ast.Subscript):
         return False
     buffer, index = triangle.value, triangle.slice
     if not (isinstance(buffer, ast.Attribute) and is_self(buffer.value) and isinstance(index, ast.Tuple)):
@@ -153,11 +152,11 @@ def _is_causal(node: ast.expr, site: Site, reader: Reader) -> bool:
     rows, columns = index.elts[-2:]
     if not (isinstance(rows, ast.Slice) and rows.lower is None and rows.step is None and rows.upper):
         return False
-    made = reader.layers(site.owner).sole(buffer.attr)
+    made = reader.flow.only_origin(buffer)
     return same(rows, columns) and made is not None and _is_triangle(made, reader)
 
 
-def _is_triangle(node: ast.expr, reader: Reader) -> bool:
+def _is_triangle(node: ast.AST, reader: Reader) -> bool:
     """Whether a value is `torch.tril(torch.ones(n, n))`, whatever its shape."""
     trils = [
         inner

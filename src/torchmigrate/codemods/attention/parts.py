@@ -74,9 +74,9 @@ class PartsReader:
     def __init__(self, site: Site, reader: Reader) -> None:
         self.site = site
         self.reader = reader
-        self.numbers = Numbers(site, reader)
+        self.numbers = Numbers(reader)
         self.trail = RemovedStatements(site)
-        self.casts = Casts(site, reader)
+        self.casts = Casts(reader)
         self.turned = False  # whether the weights are transposed where they meet the values
         self.dim: int | None = None  # of the softmax
 
@@ -156,7 +156,7 @@ class PartsReader:
         if where is None or not isinstance(statement, ast.If) or statement.orelse or len(statement.body) > 1:
             return None
         (change,) = statement.body
-        operation = self.reader.operation(change.value, self.site.owner) if is_plain(change) else None
+        operation = self.reader.operation(change.value) if is_plain(change) else None
         weights = operation.operands[0] if operation is not None and operation.operands else None
         if operation is None or operation.kind != "dropout" or not isinstance(weights, ast.Name):
             return None
@@ -246,7 +246,7 @@ class PartsReader:
             value = last.value
         elif isinstance(last, ast.AugAssign) and binds(last, node.id):
             value = written_out(last)
-        operation = self.reader.operation(value, self.site.owner) if value is not None else None
+        operation = self.reader.operation(value) if value is not None else None
         before = statement.body[:-1]
         if statement.orelse or any(binds(item, node.id) for item in before):
             raise Unclear(
@@ -295,7 +295,7 @@ class PartsReader:
 
     def _transposed(self, node: ast.expr, product: ast.expr) -> Turned:
         """An operand whose last two dimensions have to be exchanged."""
-        plain = untransposed(self.reader.operation(node, self.site.owner), node, is_bmm(product))
+        plain = untransposed(self.reader.operation(node), node, is_bmm(product))
         return Turned(plain) if plain is not None else Turned(node, TURN)
 
     def _turned(self, node: ast.expr, turn: Turn) -> Turned:
@@ -336,7 +336,7 @@ class PartsReader:
         self.trail.capture(before, scale)
 
     def _number(self, node: ast.expr) -> bool:
-        return self.numbers.is_one(node)
+        return self.numbers.is_only(node, True)
 
     def _masked(self, operation: Operation, before: int, block: list[ast.stmt]) -> tuple[ast.expr, Mask]:
         """The scores before a mask, and the mask; block: where the operation stands."""
@@ -350,12 +350,12 @@ class PartsReader:
             fill, mask_ = operation.argument(2, "value"), operation.argument(1, "mask")
             if fill is None or mask_ is None or not self._hides(fill, block):
                 raise Unclear("the scores are filled with another value")
-            return operands[0], negated(mask_, self.site, self.reader)
+            return operands[0], negated(mask_, self.reader)
         if operation.kind == "where" and len(operands) == 3 and not operation.keywords:
             if self._hides(operands[2], block):
                 return operands[1], Mask(operands[0], boolean=True)
             if self._hides(operands[1], block):
-                return operands[2], negated(operands[0], self.site, self.reader)
+                return operands[2], negated(operands[0], self.reader)
         raise Unclear("cannot analyze the mask")
 
     def _hides(self, fill: ast.expr, block: list[ast.stmt]) -> bool:
@@ -370,7 +370,7 @@ class PartsReader:
                 if isinstance(statement, ast.Assign) and binds(statement, node.id):
                     return self._leads_to_product(statement.value, where)
             return False
-        operation = self.reader.operation(node, self.site.owner)
+        operation = self.reader.operation(node)
         if operation is None:
             return False
         if operation.kind in ("matmul", "einsum", "baddbmm"):
@@ -409,7 +409,7 @@ class PartsReader:
         return found
 
     def _operation(self, node: ast.expr) -> Operation:
-        found = self.reader.operation(node, self.site.owner)
+        found = self.reader.operation(node)
         if found is None or not found.operands:
             what = f"`{ast.unparse(node.func)}`" if isinstance(node, ast.Call) else "an operation"
             raise Unclear(f"cannot analyze {what} in between")

@@ -45,10 +45,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     """A finding for every attention of a file, at its softmax."""
     if not _has_products(file):
         return
-    reader = Reader(file.names)
+    reader = Reader(file.flow)
     scopes = {id(scope.node): scope for scope in file.names.scopes}
     followed: Counter[int] = Counter()  # by the id() of the function
-    for site in sites(file.names, reader):
+    for site in sites(reader):
         key = id(site.function)
         if not followed[key] and _knows_better(site):
             followed[key] = -1
@@ -92,7 +92,7 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     )
     if isinstance(spelling, Refusal):
         return spelling.reason
-    arguments = _arguments(parts, site, reader)
+    arguments = _arguments(parts, reader)
     call = call_instead(source, site.product, spelling.text, arguments, parts.result.of, together=3)
     edits = [call, *spelling.edits]
     edits += _without_steps(parts, site, file)
@@ -138,7 +138,7 @@ def _shares_lines(site: Site, parts: Parts, source: Source) -> bool:
     return False
 
 
-def _arguments(parts: Parts, site: Site, reader: Reader) -> list[Argument]:
+def _arguments(parts: Parts, reader: Reader) -> list[Argument]:
     """The arguments of the new call."""
     query, key = parts.query, parts.key
     found = [Argument(part.turn.of(part.node)) for part in (query, key, parts.value)]
@@ -156,7 +156,7 @@ def _arguments(parts: Parts, site: Site, reader: Reader) -> list[Argument]:
     one, other = (part.node if part.turn == STAY else None for part in (query, key))
     if scale is None:
         found.append(Argument("1.0", "scale"))
-    elif not is_default(scale, divided, one, other, site, reader):
+    elif not is_default(scale, divided, one, other, reader):
         plain = isinstance(scale, (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Subscript))
         inverse = "1.0 / $scale" if plain else "1.0 / ($scale)"
         found.append(Argument(code(inverse if divided else "$scale", scale=scale), "scale"))

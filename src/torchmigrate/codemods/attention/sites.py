@@ -1,25 +1,24 @@
 """Where a function computes attention by hand: products of scores, their softmax, and values.
 
-Names are followed loosely here: through assignments, branches and whatever keeps the shape. Whether a place
-can be rewritten is for `_attention_parts` to say.
+What is found here may still not be possible to rewrite: see `parts`.
 """
 
 from __future__ import annotations
 
 import ast
 import enum
-from bisect import bisect_left
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from torchmigrate.codemods.attention.products import untransposed
-from torchmigrate.codemods.base.operations import Operation, Reader, number
-from torchmigrate.semantics.model import SemanticModel
-from torchmigrate.source.trees import children, walk
+from torchmigrate.codemods.base.operations import Operation, Reader, is_self, number
+from torchmigrate.semantics.flow.domain import UNKNOWN, Domain, Sentinel, Values
+from torchmigrate.semantics.flow.steps import Step, Steps
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _KEEPS = frozenset("clamp clamp_ sub sub_".split())  # in addition to the known operations
+_PRODUCTS = ("matmul", "einsum", "baddbmm")
 
 
 class Stage(enum.Enum):
@@ -28,9 +27,6 @@ class Stage(enum.Enum):
     SCORES = "scores"  # a product of queries and keys
     WEIGHTS = "weights"  # their softmax
     TURNED = "turned"  # the same with the last two dimensions transposed
-
-
-_Known = tuple[Stage, ast.Call | None]
 
 
 class Site(Struct, frozen=True):
@@ -51,165 +47,91 @@ class Site(Struct, frozen=True):
     owner: ast.ClassDef | None
 
 
-def sites(names: SemanticModel, reader: Reader) -> Iterator[Site]:
+def sites(reader: Reader) -> list[Site]:
     """Every attention of a module, in source order."""
-    # Most functions have no softmax, nor has their class a layer of it: they are not looked at.
-    rows = sorted({*_softmaxes(names)})
-    for function, owner in _functions(names.tree.body, None):
-        around = owner or function
-        first = bisect_left(rows, around.lineno)
-        if first < len(rows) and rows[first] <= (around.end_lineno or around.lineno):
-            yield from _Walk(function, owner, reader).run()
+    stages, index = Stages(reader), reader.flow.index
+    names = reader.flow.names
+    found = []
+    for product in [*names.nodes(ast.BinOp), *names.nodes(ast.Call)]:
+        operation = reader.operation(product)
+        home, statement = index.home_of(product), index.statement_of(product)
+        if operation is None or operation.kind not in _PRODUCTS or not isinstance(home, _Function):
+            continue
+        assert statement is not None, "expressions stand in statements"
+        owner = names.parents[home]
+        for operand, softmax in stages.weighed(operation):
+            if index.home_of(softmax) is home:
+                block = index.block_of(statement) or []
+                around = owner if isinstance(owner, ast.ClassDef) else None
+                found.append(Site(softmax, product, operand, statement, block, home, around))
+                break
+    return sorted(found, key=lambda site: (site.product.lineno, site.product.col_offset))
 
 
-def _softmaxes(names: SemanticModel) -> Iterator[int]:
-    """The rows of what may be a softmax, or a layer of it."""
-    for use in names.uses:
-        if any(name.endswith(("softmax", "Softmax")) for name in use.candidates):
-            yield getattr(use.node, "lineno", 0)
-    for node in names.nodes(ast.Attribute):
-        if node.attr == "softmax":
-            yield node.end_lineno or node.lineno
+class Stages(Domain[tuple[Stage, ast.Call | None]]):
+    """How far values are on the way through attention; a layer may return its argument."""
 
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader.flow)
+        self._reader = reader
 
-def _functions(
-    block: list[ast.stmt], owner: ast.ClassDef | None
-) -> Iterator[tuple[_Function, ast.ClassDef | None]]:
-    for statement in block:
-        if isinstance(statement, _Function):
-            yield statement, owner
-            yield from _functions(statement.body, owner)
-        elif isinstance(statement, ast.ClassDef):
-            yield from _functions(statement.body, statement)
-        else:
-            for inner in blocks(statement):
-                yield from _functions(inner, owner)
+    def weighed(self, operation: Operation) -> Iterator[tuple[ast.expr, ast.Call]]:
+        """The operands of a product that are weights, each with its softmax."""
+        factors = operation.operands[operation.kind != "matmul" :]
+        second = {"matmul": Stage.TURNED, "einsum": Stage.WEIGHTS}.get(operation.kind)
+        for operand, wanted in (
+            zip(factors, (Stage.WEIGHTS, second), strict=False) if len(factors) == 2 else ()
+        ):
+            found = [value for value in self.of(operand) if not isinstance(value, Sentinel)]
+            weights = [softmax for stage, softmax in found if softmax is not None and stage is wanted]
+            if weights:
+                yield operand, max(weights, key=lambda call: call.lineno)
 
+    def steps(self, step: Step) -> Steps:
+        """Those in one function: what another one computes may be scores of another kind."""
+        home = self.flow.index.home_of(step.node) if step.node is not None else None
+        return tuple(
+            each
+            for each in self.flow.steps(step)
+            if each.node is None or self.flow.index.home_of(each.node) is home
+        )
 
-def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The statement lists directly inside a compound statement that run in the same scope."""
-    if isinstance(statement, (_Function, ast.ClassDef)):
-        return
-    for name in ("body", "orelse", "finalbody"):
-        found = getattr(statement, name, None)
-        if isinstance(found, list) and found:
-            yield found
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
-    for case in getattr(statement, "cases", ()):
-        yield case.body
-
-
-def expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement itself, not those of statements inside it."""
-    for child in children(statement):
-        if isinstance(child, ast.expr):
-            yield child
-        elif isinstance(child, ast.withitem):
-            yield child.context_expr
-
-
-class _Walk:
-    """Follows the names of one function."""
-
-    def __init__(self, function: _Function, owner: ast.ClassDef | None, reader: Reader) -> None:
-        self.function = function
-        self.owner = owner
-        self.reader = reader
-        self.known: dict[str, _Known] = {}
-        self.found: list[tuple[ast.Call, ast.expr, ast.expr]] = []
-
-    def run(self) -> Iterator[Site]:
-        yield from self._block(self.function.body)
-
-    def _block(self, block: list[ast.stmt]) -> Iterator[Site]:
-        for statement in block:
-            if isinstance(statement, (_Function, ast.ClassDef)):
-                continue
-            self.found = []
-            stage = None
-            for expression in expressions(statement):
-                stage = self._stage(expression)
-            for softmax, product, weights in self.found:
-                yield Site(softmax, product, weights, statement, block, self.function, self.owner)
-            self._bind(statement, stage)
-            if isinstance(statement, ast.If):
-                yield from self._branches(statement)
-                continue
-            for inner in blocks(statement):
-                yield from self._block(inner)
-
-    def _branches(self, statement: ast.If) -> Iterator[Site]:
-        """Behind a condition, a name may be what any of the branches made of it."""
-        before = dict(self.known)
-        yield from self._block(statement.body)
-        after, self.known = self.known, before
-        yield from self._block(statement.orelse)
-        for name, stage in after.items():
-            if self.known.get(name, (Stage.SCORES, None))[0] is Stage.SCORES:
-                self.known[name] = stage
-
-    def _bind(self, statement: ast.stmt, stage: tuple[Stage, ast.Call | None] | None) -> None:
-        """Note what an assignment gives its name; the value is the last expression of the statement."""
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                for name in walk(target):
-                    if isinstance(name, ast.Name):
-                        self.known.pop(name.id, None)
-                if isinstance(target, ast.Name) and stage is not None:
-                    self.known[target.id] = stage
-
-    def _stage(self, node: ast.expr) -> _Known | None:
-        """How far the value of an expression is; attentions on the way are noted."""
-        if isinstance(node, ast.Name):
-            return self.known.get(node.id)
-        if isinstance(node, ast.Constant):
-            return None
-        operation = self.reader.operation(node, self.owner)
+    def through(self, node: ast.AST) -> Values[tuple[Stage, ast.Call | None]]:
+        operation = self._reader.operation(node)
         if operation is not None:
             return self._of_operation(node, operation)
-        inner = [self._stage(child) for child in _children(node)]
+        if isinstance(node, ast.AugAssign):
+            return self.join(node.target, node.value)
         if isinstance(node, ast.Attribute) and node.attr == "mT":
-            return _turned(inner[0])
-        if isinstance(node, ast.IfExp) or (isinstance(node, ast.Call) and _keeps_shape(node)):
-            return next((stage for stage in inner if stage is not None), None)
-        if isinstance(node, ast.Attribute) and node.attr in _KEEPS:
-            return inner[0]  # `scores.clamp(...)`
-        return None
+            return self._turned(node.value)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+                return self.of(node.func.value)
+            if len(node.args) == 1 and (isinstance(node.func, ast.Name) or is_self(_owner(node.func))):
+                return self.of(node.args[0])  # `self.dropout(attention)`
+        return frozenset([UNKNOWN])
 
-    def _of_operation(self, node: ast.expr, operation: Operation) -> _Known | None:
-        inner = [self._stage(child) for child in (*operation.operands, *operation.keywords.values())]
-        first = next((stage for stage in inner if stage is not None), None)
-        if operation.kind in ("matmul", "einsum", "baddbmm"):
-            factors = len(operation.operands) - (operation.kind != "matmul")
-            return self._of_product(node, operation, inner) if factors == 2 else None
-        if operation.kind == "softmax":
-            scores = inner[0] if inner else None
-            if scores is None or scores[0] is not Stage.SCORES or not isinstance(node, ast.Call):
-                return None
-            return (Stage.WEIGHTS, node) if last_dimension(operation) else None
-        if operation.kind in ("transpose", "permute"):
-            turns = untransposed(operation, node, bmm=True) is not None
-            return _turned(inner[0]) if turns else None
-        return first if operation.kind != "logical_not" else None
+    def _of_operation(self, node: ast.AST, operation: Operation) -> Values[tuple[Stage, ast.Call | None]]:
+        operands = operation.operands
+        if operation.kind in _PRODUCTS:
+            return frozenset([(Stage.SCORES, None) if not [*self.weighed(operation)] else UNKNOWN])
+        if operation.kind == "softmax" and operands:
+            scores = (Stage.SCORES, None) in self.of(operands[0])
+            if scores and last_dimension(operation) and isinstance(node, ast.Call):
+                return frozenset([(Stage.WEIGHTS, node)])
+        elif operation.kind in ("transpose", "permute"):
+            assert isinstance(node, ast.Call), "a call"
+            if untransposed(operation, node, bmm=True) is not None:
+                return self._turned(operands[0])
+        elif operation.kind != "logical_not":
+            return self.join(*operands)
+        return frozenset([UNKNOWN])
 
-    def _of_product(self, node: ast.expr, operation: Operation, inner: list[_Known | None]) -> _Known | None:
-        """A product of weights is an attention, any other may be scores."""
-        wanted: tuple[tuple[Stage, ...], ...] = ((Stage.WEIGHTS,), (Stage.TURNED,))
-        if operation.kind != "matmul":
-            wanted = ((), (Stage.WEIGHTS,), (Stage.WEIGHTS,) if operation.kind == "einsum" else ())
-        for operand, stage, wants in zip(operation.operands, inner, wanted, strict=False):
-            if stage is not None and stage[0] in wants and stage[1] is not None:
-                self.found.append((stage[1], node, operand))
-                return None
-        return (Stage.SCORES, None)
-
-
-def _turned(stage: _Known | None) -> _Known | None:
-    """What transposing makes of weights."""
-    if stage is None or stage[0] is Stage.SCORES:
-        return None
-    return (Stage.WEIGHTS if stage[0] is Stage.TURNED else Stage.TURNED), stage[1]
+    def _turned(self, node: ast.expr) -> Values[tuple[Stage, ast.Call | None]]:
+        """What transposing makes of weights."""
+        found = [value for value in self.of(node) if not isinstance(value, Sentinel)]
+        turned = {Stage.WEIGHTS: Stage.TURNED, Stage.TURNED: Stage.WEIGHTS}
+        return frozenset((turned[stage], call) for stage, call in found if stage in turned)
 
 
 def last_dimension(operation: Operation) -> int | None:
@@ -224,19 +146,5 @@ def last_dimension(operation: Operation) -> int | None:
     return int(dim) if dim in (-1, 2, 3) else None
 
 
-def _keeps_shape(call: ast.Call) -> bool:
-    """Whether an unknown call may return its argument with small changes: a layer, a cast."""
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        if isinstance(function.value, ast.Name) and function.value.id == "self":
-            return len(call.args) == 1  # `self.dropout(attention)`
-        return function.attr in _KEEPS
-    return isinstance(function, ast.Name) and len(call.args) == 1
-
-
-def _children(node: ast.expr) -> Iterator[ast.expr]:
-    for child in children(node):
-        if isinstance(child, ast.expr):
-            yield child
-        elif isinstance(child, ast.keyword):
-            yield child.value
+def _owner(function: ast.expr) -> ast.expr:
+    return function.value if isinstance(function, ast.Attribute) else function

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, field
 
-from torchmigrate.semantics.model import SemanticModel
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.source.trees import walk
 
 # Qualified names of functions, by what they do. Methods of the same name do the same to their object.
@@ -96,65 +95,19 @@ class Operation(Struct, frozen=True):
         return next((self.keywords[name] for name in names if name in self.keywords), None)
 
 
-class Layers(Struct):
-    """What a class assigns to the attributes of its objects: every value of `self.x`."""
-
-    values: dict[str, list[ast.expr]] = field(default_factory=dict)
-
-    def sole(self, name: str) -> ast.expr | None:
-        """The value of an attribute that is assigned once."""
-        found = self.values.get(name, [])
-        return found[0] if len(found) == 1 else None
-
-
 class Reader:
     """Reads the expressions of one file."""
 
-    def __init__(self, names: SemanticModel) -> None:
-        self._resolved = {id(use.node): use.candidates[0] for use in names.uses if use.sure}
-        self._layers: dict[int, Layers] = {}
-        self._given: dict[int, dict[str, list[ast.expr]]] = {}
-        self._einops = {
-            name
-            for name, bindings in names.module.bindings.items()
-            if all(binding.is_import and binding.target == _EINOPS for binding in bindings)
-        }
-
-    def qualified(self, node: ast.expr) -> str | None:
-        """The qualified name of a library function or class, if the expression surely is one."""
-        return self._resolved.get(id(node))
+    def __init__(self, flow: ValueFlow) -> None:
+        self.flow = flow
+        self.qualified = flow.names.qualified
 
     def is_einops(self, function: ast.expr) -> bool:
         """Whether a function is `einops.einsum`, which names dimensions by words."""
-        return isinstance(function, ast.Name) and function.id in self._einops
+        return isinstance(function, ast.Name) and self.flow.imported(function) == _EINOPS
 
-    def layers(self, owner: ast.ClassDef) -> Layers:
-        """The attributes that the methods of a class set; buffers and submodules that are registered too."""
-        found = self._layers.get(id(owner))
-        if found is None:
-            found = self._layers[id(owner)] = Layers()
-            for name, value in _assigned(owner):
-                found.values.setdefault(name, []).append(value)
-        return found
-
-    def assigned(self, function: ast.AST) -> Mapping[str, list[ast.expr]]:
-        """The values that a function gives to variables by `x = value`, in no particular order."""
-        found = self._given.get(id(function))
-        if found is None:
-            found = self._given[id(function)] = {}
-            for node in walk(function):
-                if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                    target = node.targets[0]
-                    if isinstance(target, ast.Name):
-                        found.setdefault(target.id, []).append(node.value)
-        return found
-
-    def operation(self, node: ast.expr, owner: ast.ClassDef | None) -> Operation | None:
-        """What the outermost operation of an expression is.
-
-        Args:
-            owner: the class whose method the expression is part of.
-        """
+    def operation(self, node: ast.AST) -> Operation | None:
+        """What the outermost operation of an expression is."""
         if isinstance(node, ast.BinOp):
             kind = _BINARY.get(type(node.op))
             return Operation(kind, (node.left, node.right)) if kind else None
@@ -179,8 +132,8 @@ class Reader:
             return self._of_layer(function, None, node, named)
         if not isinstance(function, ast.Attribute):
             return None
-        if isinstance(function.value, ast.Name) and function.value.id == "self" and owner is not None:
-            found = self._of_layer(self.layers(owner).sole(function.attr), function, node, named)
+        if is_self(function.value):
+            found = self._of_layer(self.flow.only_origin(function), function, node, named)
             if found is not None:
                 return found
         if function.attr in _METHODS and (name is None or name.startswith("torch.Tensor.")):
@@ -189,7 +142,7 @@ class Reader:
         return None
 
     def _of_layer(
-        self, layer: ast.expr | None, owner: ast.Attribute | None, node: ast.Call, named: dict[str, ast.expr]
+        self, layer: ast.AST | None, owner: ast.Attribute | None, node: ast.Call, named: dict[str, ast.expr]
     ) -> Operation | None:
         """The operation of a softmax or dropout layer, or of both in a row."""
         if not isinstance(layer, ast.Call):
@@ -206,32 +159,6 @@ class Reader:
         if made not in _LAYERS:
             return None
         return Operation(_LAYERS[made], tuple(node.args), named, layer, owner, then)
-
-
-def _assigned(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in walk(owner):
-        targets: list[ast.expr] = []
-        value: ast.expr | None = None
-        if isinstance(node, ast.Assign):
-            targets, value = node.targets, node.value
-        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
-            targets, value = [node.target], node.value
-        elif isinstance(node, ast.Call) and _registers(node):
-            yield str(node.args[0].value), node.args[1]  # type: ignore[attr-defined]
-        for target in targets:
-            if value is not None and isinstance(target, ast.Attribute) and is_self(target.value):
-                yield target.attr, value
-
-
-def _registers(call: ast.Call) -> bool:
-    """Whether a call is `self.register_buffer("x", value)` or one of its kin."""
-    return (
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("register_buffer", "register_parameter", "add_module", "register_module")
-        and is_self(call.func.value)
-        and len(call.args) > 1
-        and isinstance(call.args[0], ast.Constant)
-    )
 
 
 def is_self(node: ast.expr) -> bool:
