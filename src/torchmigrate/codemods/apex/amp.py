@@ -25,7 +25,6 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.joined import joined_fixes
 from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.functions import Functions
@@ -170,8 +169,6 @@ def _make(rule: Rule, file: FileContext) -> Fix | _Kept:
         return _Kept(error.reasons, both=True)
     except (Unclear, Crowded) as error:
         return _Kept(error.reasons)
-    if isinstance(plan, Refusal):
-        return _Kept(because(plan.reason))
     return _fix(plan, rule, file)
 
 

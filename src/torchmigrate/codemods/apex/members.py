@@ -66,29 +66,21 @@ def members(uses: Sequence[Use], names: SemanticModel, objects: Objects) -> list
         statements.sort(key=lambda item: item.lineno)
     found: dict[int, Member] = {}
     steps: list[tuple[ast.Attribute, ast.stmt, Function]] = []
-    for function in functions.every:
-        for statement in function.statements:
-            for node in own(statement, ast.Attribute):
-                if node.attr not in _METHODS and node.attr not in _STATE:
-                    continue
-                kinds = objects.kinds(node.value)
-                wrapped = WRAPPER in kinds
-                call = functions.around.get(id(node))
-                called = isinstance(call, ast.Call) and call.func is node
-                if not kinds or kinds <= _OTHERS or _elsewhere(statement, scaled, function, functions):
-                    continue
-                if not wrapped and _before_all(statement, scaled, function, functions):
-                    continue
-                optimizer = ast.unparse(node.value)
-                if node.attr == "step" and called:
-                    steps.append((node, statement, function))
-                if called and isinstance(call, ast.Call) and (node.attr == "step" or wrapped):
-                    recipe = _METHODS.get(node.attr)
-                    argument = ast.unparse(call.args[0]) if call.args else "loss"
-                    if recipe is not None:
-                        found[id(call)] = Member(call, recipe.format(optimizer=optimizer, argument=argument))
-                elif wrapped and node.attr in _STATE and isinstance(node.ctx, ast.Load):
-                    found[id(node)] = Member(node, _STATE[node.attr])
+    for node, call, statement, function in objects.attributes(*_METHODS, *_STATE):
+        kinds = objects.kinds(node.value)
+        wrapped = WRAPPER in kinds
+        if not kinds or kinds <= _OTHERS or _elsewhere(statement, scaled, function, functions):
+            continue
+        if not wrapped and _before_all(statement, scaled, function, functions):
+            continue
+        if call is not None and node.attr == "step":
+            steps.append((node, statement, function))
+        if call is not None and node.attr in _METHODS and (wrapped or node.attr == "step"):
+            argument = ast.unparse(call.args[0]) if call.args else "loss"
+            recipe = _METHODS[node.attr].format(optimizer=ast.unparse(node.value), argument=argument)
+            found[id(call)] = Member(call, recipe)
+        elif wrapped and node.attr in _STATE and isinstance(node.ctx, ast.Load):
+            found[id(node)] = Member(node, _STATE[node.attr])
     for call, optimizer in _clipping(names, functions, scaled, steps):
         found[id(call)] = Member(call, _CLIP.format(optimizer=optimizer))
     for call in _halves(calls, functions):

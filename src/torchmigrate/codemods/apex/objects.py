@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from torchmigrate.codemods.base.functions import functions_of
@@ -16,7 +16,7 @@ from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.calls import argument_of
 from torchmigrate.semantics.flow.domain import UNKNOWN, Domain, Sentinel, Values
-from torchmigrate.semantics.flow.functions import Function, Functions
+from torchmigrate.semantics.flow.functions import Function, Functions, own
 from torchmigrate.semantics.flow.steps import Path, Step, Steps
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.model import Role, Use
@@ -136,6 +136,16 @@ class Objects(Domain[Kind]):
             found |= new
             todo += new
         return found
+
+    def attributes(self, *names: str) -> Iterator[tuple[ast.Attribute, ast.Call | None, ast.stmt, Function]]:
+        """The attributes of some names, each with its call, if it is a method, and its place."""
+        for function in self.functions.every:
+            for statement in function.statements:
+                for node in own(statement, ast.Attribute):
+                    if node.attr in names:
+                        call = self.functions.around.get(id(node))
+                        called = call if isinstance(call, ast.Call) and call.func is node else None
+                        yield node, called, statement, function
 
     # ---- what is known ---------------------------------------------------------------------------------
 

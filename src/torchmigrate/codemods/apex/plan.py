@@ -67,120 +67,72 @@ class _Planner:
         self.imports: list[Edit] = []
         self.remarks: list[str] = []
 
-    def plan(self) -> ApexPlan | Refusal:
-        first, functions, rewriting = self.first, self.functions, self.rewriting
+    def plan(self) -> ApexPlan:
+        """All edits; a file that trains nothing gets no scaler."""
+        first, rewriting, every = self.first, self.rewriting, (self.first, *self.first.more)
         self._halves()
         presence = Presence(self.uses, self.objects, rewriting)
-        if not self.uses.scaled:
-            return self._evaluation(presence)
-        branches = Branches(self.uses, functions, presence, rewriting)
-        steps = Steps(
-            self.uses,
-            self.objects,
-            branches,
-            rewriting,
-            [part for item in (first, *first.more) for part in item.optimizers],
-        )
+        branches = Branches(self.uses, self.functions, presence, rewriting)
+        optimizers = [part for item in every for part in item.optimizers]
+        steps = None
+        if self.uses.scaled:
+            steps = Steps(self.uses, self.objects, branches, rewriting, optimizers)
         scaler = Scaler(first, self.uses.receivers, self.objects, presence, rewriting, self.file.names.tree)
+        if steps is not None:
+            self._reach(scaler, steps, branches, presence)
+        ranges = self._forward(scaler)
+        condition, made_before = scaler.enabled()
+        enabled = code_of(condition) if condition is not None else None
+        if steps is not None:
+            self._check_branches(branches, condition)
+            self._plain_backwards(branches, steps)
+            self._losses(scaler.known, branches)
+            steps.rewrite(scaler.known)
+            scale, told = scale_option(first, self.uses)
+            made = self._spell(GRAD_SCALER, scaler.home, made_before)
+            call = code('$made("cuda", init_scale=$scale, enabled=$on)', made=made, scale=scale, on=enabled)
+            name = scaler.known(scaler.home)
+            rewriting.add_before(made_before, code("$scaler = $call", scaler=name, call=call))
+            self.remarks += told
+        gone: list[ast.stmt] = [*self.uses.gone]
+        for each in every:
+            self._initialised(each, gone)
+        for function, statements in ranges:
+            autocast = self._spell(AUTOCAST, function, statements[0])
+            on = self._enabled(condition, function, scaler)
+            rewriting.wrap(statements, code('$autocast("cuda", enabled=$on)', autocast=autocast, on=on))
+        presence.rewrite(scaler.known, branches.dropped | branches.joined)
+        prune([*gone, *presence.gone], self.functions, rewriting)
+        self.remarks += [*presence.remarks, *(steps.remarks if steps else ()), *remarks(first, self.uses)]
+        return self._finished()
+
+    def _reach(self, scaler: Scaler, steps: Steps, branches: Branches, presence: Presence) -> None:
+        """Make the scaler known wherever it is used, but for the forward passes."""
         live = [*self.uses.places, *steps.involved]
         live += [(function, function.statements[0]) for function in self.uses.receivers.values()]
         for node in presence.chosen:
-            statement = functions.statement_of(node)
+            statement = self.functions.statement_of(node)
             if id(statement) not in branches.dropped | branches.joined:
-                live.append((functions.owners[id(statement)], statement))
+                live.append((self.functions.owners[id(statement)], statement))
         scaler.reach([function for function, _ in live])
         for function, statement in live:
             scaler.need(function, statement)
 
-        def text(function: Function) -> str:
-            found = scaler.text(function)
-            assert found is not None, "it was made known"
-            return found
-
-        self._forward(scaler)
-        condition, made_before = scaler.enabled()
-        self._check_branches(branches, condition)
-        self._plain_backwards(branches, steps)
+    def _losses(self, scaler: Callable[[Function], str], branches: Branches) -> None:
+        """The code of backward passes, of the parameters of an optimizer, and of all else with the scaler."""
         for scaled in self.uses.scaled:
             self._open(scaled)
             for call in scaled.backward:
                 assert isinstance(call.func, ast.Attribute), "read before"
-                new = code("$scaler.scale($loss)", scaler=text(scaled.function), loss=scaled.loss)
-                rewriting.replace_node(call.func.value, new)
+                new = code("$scaler.scale($loss)", scaler=scaler(scaled.function), loss=scaled.loss)
+                self.rewriting.replace_node(call.func.value, new)
         for master in self.uses.of("master"):
             plain = self._plain_parameters(master)
             if plain is not None:
-                rewriting.replace_node(plain[0], code("$parameters", parameters=plain[1]))
+                self.rewriting.replace_node(plain[0], code("$parameters", parameters=plain[1]))
             else:
-                rewriting.replace_node(master.node, self._parameters(master, branches))
-        replace_places(self.uses, rewriting, text)
-        steps.rewrite(text)
-        gone: list[ast.stmt] = [*self.uses.gone]
-        for each in (first, *first.more):
-            self._initialised(each, gone)
-        made = self._spell(GRAD_SCALER, scaler.home, made_before)
-        if isinstance(made, Refusal):
-            return made
-        first_scale, told = scale_option(first, self.uses)
-        scaler_made = code(
-            '$made("cuda", init_scale=$scale, enabled=$enabled)',
-            made=made,
-            scale=first_scale,
-            enabled=code_of(condition) if condition is not None else None,
-        )
-        rewriting.add_before(made_before, code("$scaler = $call", scaler=text(scaler.home), call=scaler_made))
-        refusal = self._wrap(lambda function: self._enabled(condition, function, scaler))
-        if refusal is not None:
-            return refusal
-        presence.rewrite(text, branches.dropped | branches.joined)
-        prune([*gone, *presence.gone], functions, rewriting)
-        self.remarks += [*told, *presence.remarks, *steps.remarks, *remarks(first, self.uses)]
-        return self._finished()
-
-    def _evaluation(self, presence: Presence) -> ApexPlan | Refusal:
-        """The plan of a file that trains nothing: only forward passes, without a scaler."""
-        first, gone = self.first, [*self.uses.gone]
-        scaler = Scaler(
-            first, self.uses.receivers, self.objects, presence, self.rewriting, self.file.names.tree
-        )
-        condition, _ = scaler.enabled()
-        forward = Forward(self.objects, lambda function: True)
-        for function in self.functions.every:
-            forward.others(function, self._is_after)
-        self._ranges = joined(forward.ranges, self.functions)
-        if not self._ranges:
-            raise Unclear(
-                "the model is initialized here and runs in another file: run it under `torch.autocast`"
-            )
-
-        def enabled(function: Function) -> Code | None:
-            roots = (
-                {node.id for node in walk(condition) if isinstance(node, ast.Name)} if condition else set()
-            )
-            home = self.functions.home
-            if any(home(root, function) is not home(root, scaler.home) for root in roots):
-                raise Unclear(f"`{function.name}` does not know whether mixed precision is enabled")
-            return code_of(condition) if condition is not None else None
-
-        refusal = self._wrap(enabled)
-        if refusal is not None:
-            return refusal
-        for each in (first, *first.more):
-            self._initialised(each, gone)
-        presence.rewrite(lambda function: "", ())
-        prune([*gone, *presence.gone], self.functions, self.rewriting)
-        self.remarks += [*presence.remarks, *remarks(first, self.uses)]
-        return self._finished()
-
-    def _wrap(self, enabled: Callable[[Function], Code | None]) -> Refusal | None:
-        """Run the forward passes under autocast."""
-        for function, statements in self._ranges:
-            name = self._spell(AUTOCAST, function, statements[0])
-            if isinstance(name, Refusal):
-                return name
-            manager = code('$autocast("cuda", enabled=$enabled)', autocast=name, enabled=enabled(function))
-            self.rewriting.wrap(statements, manager)
-        return None
+                self.rewriting.replace_node(master.node, self._parameters(master, branches))
+        replace_places(self.uses, self.rewriting, scaler)
 
     def _is_after(self, statement: ast.stmt) -> bool:
         """Whether a statement runs after `amp.initialize`."""
@@ -231,8 +183,9 @@ class _Planner:
 
     # ---- the forward pass -----------------------------------------------------------------------------
 
-    def _forward(self, scaler: Scaler) -> None:
-        literal = not scaler.level and not self._conditional()
+    def _forward(self, scaler: Scaler) -> list[tuple[Function, list[ast.stmt]]]:
+        """The statements that run models, which go under autocast."""
+        literal = not self.uses.scaled or (not scaler.level and not self._conditional())
 
         def has(function: Function) -> bool:
             return literal or scaler.text(function) is not None
@@ -249,7 +202,7 @@ class _Planner:
                 forward.is_pass(call) for _, call in function.calls
             ):
                 self.remarks.append(f"`{function.name}` runs the model in single precision")
-        self._ranges = []
+        ranges = []
         for function, statements in forward.ranges:
             optional = function is scaler.home and id(statements[0]) in forward.optional
             if not literal and optional and not scaler.reaches(statements[0]):
@@ -257,8 +210,12 @@ class _Planner:
                 continue
             if not literal:
                 scaler.need(function, statements[0])
-            self._ranges.append((function, statements))
-        self._ranges = joined(self._ranges, self.functions)
+            ranges.append((function, statements))
+        if not ranges:
+            raise Unclear(
+                "the model is initialized here and runs in another file: run it under `torch.autocast`"
+            )
+        return joined(ranges, self.functions)
 
     def _conditional(self) -> bool:
         """Whether `amp.initialize` stands under a condition."""
@@ -266,20 +223,21 @@ class _Planner:
         return any(isinstance(item.statement, ast.If) for item in spot.chain()[:-1])
 
     def _enabled(self, condition: ast.expr | None, function: Function, scaler: Scaler) -> Code | None:
+        """What `enabled=` of autocast is in a function."""
         if condition is None or (isinstance(condition, ast.Constant) and condition.value is False):
             return code_of(condition) if condition is not None else None
-        key = key_of(condition)
-        if function.within(scaler.home) and key is not None:
-            root = key.partition(".")[0]
-            same = self.functions.home(root, function) is self.functions.home(root, scaler.home)
-            if same and not self._changes(key, scaler):
-                return code_of(condition)
-        text = scaler.text(function)
-        if text is None:
+        home, key = self.functions.home, key_of(condition)
+        roots = {node.id for node in walk(condition) if isinstance(node, ast.Name)}
+        same = all(home(root, function) is home(root, scaler.home) for root in roots)
+        if self.uses.scaled:
+            same = same and function.within(scaler.home) and key is not None
+            same = same and not self._changes(key or "", scaler)
+        text = scaler.text(function) if self.uses.scaled else None
+        if not same and text is None:
             raise Unclear(
                 f"`{function.name}` runs the model, but does not know whether mixed precision is enabled"
             )
-        return code("$scaler.is_enabled()", scaler=text)
+        return code_of(condition) if same else code("$scaler.is_enabled()", scaler=text)
 
     def _changes(self, key: str, scaler: Scaler) -> bool:
         """Whether what the condition reads is set after `amp.initialize`."""
@@ -318,35 +276,27 @@ class _Planner:
         inside = self._scaled_nodes() | branches.dropped
         for kept, _ in branches.kept:
             inside |= {id(node) for node in walk(kept)}
-        involved = {id(function) for function, _ in [*self.uses.places, *steps.involved]}
-        for function in self.functions.every:
-            if id(function) not in involved:
+        involved = {function for function, _ in [*self.uses.places, *steps.involved]}
+        for node, call, statement, function in self.objects.attributes("backward"):
+            own_method = call is not None and self.objects.called(call) is not None
+            if function not in involved or id(node) in inside or own_method:
                 continue
-            for statement in function.statements:
-                for node in own(statement, ast.Attribute):
-                    call = self.functions.around.get(id(node))
-                    own_method = isinstance(call, ast.Call) and self.objects.called(call) is not None
-                    if node.attr != "backward" or id(node) in inside or own_method:
-                        continue
-                    spot = self.functions.spots[id(statement)]
-                    rest = spot.block[spot.index + 1 :]
-                    if not rest or "zero_grad" not in ast.unparse(rest[0]):
-                        raise Unclear.at(node.lineno, "a backward pass without `amp.scale_loss`")
+            spot = self.functions.spots[id(statement)]
+            rest = spot.block[spot.index + 1 :]
+            if not rest or "zero_grad" not in ast.unparse(rest[0]):
+                raise Unclear.at(node.lineno, "a backward pass without `amp.scale_loss`")
 
     def _halves(self) -> None:
         """Weights in half precision cannot be trained with a scaler."""
-        for function in self.functions.every:
-            for statement, node in function.calls:
-                if not isinstance(node.func, ast.Attribute) or node.func.attr != "half" or node.args:
-                    continue
-                if self._is_trained(statement, function):
-                    continue
-                made = [node.func.value, *getattr(statement, "targets", [])]
-                if any(self.objects.is_model(item) or "model" in (key_of(item) or "") for item in made):
-                    raise Unclear.at(
-                        node.lineno,
-                        "the weights are in half precision, which a scaler does not accept: remove `.half()`",
-                    )
+        for node, call, statement, function in self.objects.attributes("half"):
+            if call is None or call.args or self._is_trained(statement, function):
+                continue
+            made = [node.value, *getattr(statement, "targets", [])]
+            if any(self.objects.is_model(item) or "model" in (key_of(item) or "") for item in made):
+                raise Unclear.at(
+                    node.lineno,
+                    "the weights are in half precision, which a scaler does not accept: remove `.half()`",
+                )
 
     def _is_trained(self, statement: ast.stmt, function: Function) -> bool:
         """Whether a statement runs when all of training is over."""
@@ -383,13 +333,13 @@ class _Planner:
         assert optimizer is not None, "read before"
         return code('[p for group in $optimizer.param_groups for p in group["params"]]', optimizer=optimizer)
 
-    def _spell(self, name: str, function: Function, statement: ast.stmt) -> str | Refusal:
+    def _spell(self, name: str, function: Function, statement: ast.stmt) -> str:
         names = self.file.names
         scope = next((item for item in names.scopes if item.node is function.node), names.module)
         around = [spot.block for spot in self.functions.spots[id(statement)].chain()]
         spelling = self.file.imports.spell(name, use_at(name, statement, around, scope, self.file))
         if isinstance(spelling, Refusal):
-            return spelling
+            raise Unclear(spelling.reason)
         self.imports.extend(spelling.edits)
         return spelling.text
 
@@ -401,8 +351,8 @@ def replace_places(uses: Uses, rewriting: Rewriting, scaler: Callable[[Function]
         rewriting.replace_node(place.node, code(_NEW[place.kind], **parts))
 
 
-def make_plan(file: FileContext) -> ApexPlan | Refusal:
-    """How a file is rewritten, or why no import can be made for it.
+def make_plan(file: FileContext) -> ApexPlan:
+    """How a file is rewritten.
 
     Raises:
         Unclear, Crowded: it cannot be rewritten.

@@ -149,6 +149,10 @@ class Scaler:
             here = here.outer
         return None
 
+    def known(self, function: Function) -> str:
+        """The same where it is known."""
+        return self.text(function) or self.name
+
     def _give(self, function: Function, depth: int) -> None:
         if self.text(function) is not None:
             return
@@ -164,7 +168,7 @@ class Scaler:
         for caller, statement, call in calls:
             self._give(caller, depth + 1)
             self.need(caller, statement)
-            self._pass(call, function, self.text(caller) or self.name)
+            self._pass(call, function, self.known(caller))
         for argument, owner in self.receivers.items():
             if owner is function:
                 self.rewriting.rename(argument, self.name)

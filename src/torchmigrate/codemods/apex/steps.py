@@ -27,21 +27,13 @@ _NO_GRADIENTS = pattern(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
 
 
 class Step(Struct):
-    """A call `optimizer.step()`; numbers: which of the optimizers it is, one after the other.
+    """A call `optimizer.step()`, or a statement that reads or changes the gradients of an optimizer.
 
-    statement: a loop over the optimizers counts as one.
+    statement: a loop over the optimizers counts as one; numbers: which of the optimizers it is, one after the
+    other.
     """
 
-    call: ast.Call
-    statement: ast.stmt
-    function: Function
-    numbers: frozenset[int]
-    optimizer: ast.expr
-
-
-class Gradients(Struct):
-    """A statement that reads or changes gradients, of one of the optimizers."""
-
+    call: ast.Call | None
     statement: ast.stmt
     function: Function
     numbers: frozenset[int]
@@ -88,8 +80,7 @@ class Steps:
 
     @property
     def involved(self) -> list[tuple[Function, ast.stmt]]:
-        found = [(item.function, item.statement) for item in self.steps]
-        return found + [(item.function, item.statement) for item in self.gradients]
+        return [(item.function, item.statement) for item in (*self.steps, *self.gradients)]
 
     def rewrite(self, scaler: Callable[[Function], str]) -> None:
         """Step and update through the scaler, and unscale before gradients are used.
@@ -99,7 +90,8 @@ class Steps:
         """
         for step in self.steps:
             new = code("$scaler.step($optimizer)", scaler=scaler(step.function), optimizer=step.optimizer)
-            self.rewriting.replace_node(step.call, new)
+            if step.call is not None:
+                self.rewriting.replace_node(step.call, new)
         by_function: dict[int, list[Step]] = defaultdict(list)
         for step in self.steps:
             by_function[id(step.function)].append(step)
@@ -107,8 +99,8 @@ class Steps:
             for place in self._updates(steps):
                 update = code("$scaler.update()", scaler=scaler(steps[0].function))
                 self.rewriting.add_behind(place, update)
-        by_step: dict[int, tuple[Step, list[Gradients]]] = {}
-        moved: list[tuple[Step, Gradients]] = []
+        by_step: dict[int, tuple[Step, list[Step]]] = {}
+        moved: list[tuple[Step, Step]] = []
         for item in self.gradients:
             always = self._step_of(item)
             if always is None:
@@ -125,25 +117,19 @@ class Steps:
     # ---- steps ----------------------------------------------------------------------------------------
 
     def _steps(self) -> Iterator[Step]:
-        for function in self.functions.every:
-            for statement in function.statements:
-                for node in own(statement, ast.Attribute):
-                    if node.attr != "step" and node.attr not in _OLD_METHODS:
-                        continue
-                    numbers = self.objects.optimizers(node.value)
-                    if node.attr == "step" and not numbers and self._is_other(node, function):
-                        raise Unclear.at(
-                            node.lineno,
-                            f"`{ast.unparse(node.value)}` was not passed to "
-                            "`amp.initialize`, and would step with scaled gradients: step it through the "
-                            "scaler",
-                        )
-                    if not numbers:
-                        continue
-                    if node.attr in _OLD_METHODS:
-                        raise Unclear.at(node.lineno, f"cannot analyze `{node.attr}` of the optimizer")
-                    if node.attr == "step":
-                        yield self._step(node, statement, function, numbers)
+        for node, call, statement, function in self.objects.attributes("step", *_OLD_METHODS):
+            numbers = self.objects.optimizers(node.value)
+            if node.attr == "step" and not numbers and self._is_other(node, function):
+                raise Unclear.at(
+                    node.lineno,
+                    f"`{ast.unparse(node.value)}` was not passed to "
+                    "`amp.initialize`, and would step with scaled gradients: step it through the "
+                    "scaler",
+                )
+            if numbers and node.attr in _OLD_METHODS:
+                raise Unclear.at(node.lineno, f"cannot analyze `{node.attr}` of the optimizer")
+            if numbers:
+                yield self._step(node, call, statement, function, numbers)
 
     def _is_other(self, node: ast.Attribute, function: Function) -> bool:
         """Whether an optimizer that apex does not know steps where a loss is scaled."""
@@ -152,11 +138,15 @@ class Steps:
         return scales and "optim" in name and "sched" not in name
 
     def _step(
-        self, node: ast.Attribute, statement: ast.stmt, function: Function, numbers: frozenset[int]
+        self,
+        node: ast.Attribute,
+        call: ast.Call | None,
+        statement: ast.stmt,
+        function: Function,
+        numbers: frozenset[int],
     ) -> Step:
-        call = self.functions.around.get(id(node))
         plain = isinstance(statement, ast.Expr) and statement.value is call
-        if not isinstance(call, ast.Call) or not plain or call.args or call.keywords:
+        if call is None or not plain or call.args or call.keywords:
             raise Unclear.at(node.lineno, "a scaler cannot step with a closure, and its step has no result")
         outer = self.functions.spots[id(statement)].outer
         loop = outer.statement if outer is not None else None
@@ -229,11 +219,7 @@ class Steps:
             Unclear: they may be added to those of others here.
         """
         for item in self.uses.scaled:
-            if (
-                not item.others
-                or item.delayed
-                or any(self._always_steps(item.statement, step) for step in self.steps)
-            ):
+            if not item.others or item.delayed or self._step_after(item.statement, self.steps) is not None:
                 continue
             if all(_is_synchronize(inner) for inner in item.others):
                 continue
@@ -244,32 +230,36 @@ class Steps:
                 "to the step",
             )
 
-    def _always_steps(self, statement: ast.stmt, step: Step) -> bool:
-        """Whether a step follows a statement of its function under no other condition."""
-        if self.functions.owners[id(statement)] is not step.function:
-            return False
-        common = common_block([self.functions.spots[id(statement)], self.functions.spots[id(step.statement)]])
-        return (
-            common is not None and common[1].statement is step.statement and common[0].index < common[1].index
-        )
+    def _step_after(self, statement: ast.stmt, steps: Sequence[Step]) -> Step | None:
+        """The first step that follows a statement of its function under no other condition."""
+        spots, owners = self.functions.spots, self.functions.owners
+        for step in steps:
+            common = common_block([spots[id(statement)], spots[id(step.statement)]])
+            here = owners[id(statement)] is step.function and common is not None
+            if (
+                here
+                and common
+                and common[1].statement is step.statement
+                and common[0].index < common[1].index
+            ):
+                return step
+        return None
 
     # ---- gradients ------------------------------------------------------------------------------------
 
-    def _clipped_elsewhere(self) -> Iterator[Gradients]:
+    def _clipped_elsewhere(self) -> Iterator[Step]:
         """The calls of functions that clip, and do nothing else of training.
 
         Raises:
             Unclear: one is called where no step follows.
         """
         # A function with a backward pass of its own trains something else.
-        stepping = {id(step.function) for step in self.steps}
-        stepping |= {id(function) for function in self.functions.every if _trains(function)}
+        stepping = {step.function for step in self.steps} | {*filter(_trains, self.functions.every)}
         known = {id(item.statement) for item in self.uses.of("master")} | self.branches.dropped
         for function in self.functions.every:
-            for statement in function.statements:
-                if id(function) in stepping or id(statement) in known:
-                    continue
-                if not any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call)):
+            for statement in function.statements if function not in stepping else ():
+                clips = any("clip_grad" in ast.unparse(call.func) for call in own(statement, ast.Call))
+                if not clips or id(statement) in known:
                     continue
                 places = self._steps_after(function, self.steps)
                 if len({step.numbers for _, step in places}) != 1:
@@ -279,18 +269,16 @@ class Steps:
                         "are still scaled; call `scaler.unscale_(optimizer)` first",
                     )
                 for place, step in places:
-                    yield Gradients(place, step.function, step.numbers, step.optimizer)
+                    yield Step(None, place, step.function, step.numbers, step.optimizer)
 
     def _steps_after(self, function: Function, steps: Sequence[Step]) -> list[tuple[ast.stmt, Step]]:
         """The step that always follows each call of a function; none if one has none."""
-        found = [
-            (statement, next((step for step in steps if self._always_steps(statement, step)), None))
-            for _, statement, _ in self.objects.calls_to(function)
-        ]
-        known = [(statement, step) for statement, step in found if step is not None]
-        return known if len(known) == len(found) else []
+        calls = self.objects.calls_to(function)
+        known = [(statement, self._step_after(statement, steps)) for _, statement, _ in calls]
+        found = [(statement, step) for statement, step in known if step is not None]
+        return found if len(found) == len(known) else []
 
-    def _gradients(self) -> Iterator[Gradients]:
+    def _gradients(self) -> Iterator[Step]:
         yield from self._clipped_elsewhere()
         masters = {id(item.statement) for item in self.uses.of("master")}
         scaled = {id(node) for item in self.uses.scaled for inner in item.others for node in walk(inner)}
@@ -308,12 +296,12 @@ class Steps:
                 if statement.lineno > max(step.statement.lineno for step in mine):
                     continue
                 for step in {step.numbers: step for step in self._steps_of(statement, mine)}.values():
-                    yield Gradients(statement, function, step.numbers, step.optimizer)
+                    yield Step(None, statement, function, step.numbers, step.optimizer)
         for item in self.uses.of("master"):
             numbers = self.objects.optimizers(item.value)
             if not numbers or item.value is None:
                 raise Unclear.at(item.statement.lineno, "cannot tell which optimizer this is")
-            yield Gradients(item.statement, item.function, numbers, item.value)
+            yield Step(None, item.statement, item.function, numbers, item.value)
 
     def _steps_of(self, statement: ast.stmt, steps: Sequence[Step]) -> list[Step]:
         """The steps with the gradients that a statement uses: those before the next backward pass.
@@ -335,15 +323,13 @@ class Steps:
             raise Unclear.at(statement.lineno, "cannot tell whose gradients these are")
         return found
 
-    def _step_of(self, item: Gradients) -> Step | None:
+    def _step_of(self, item: Step) -> Step | None:
         """The step that always follows the use of gradients."""
         same = [step for step in self.steps if step.numbers == item.numbers]
-        found = next((step for step in same if self._always_steps(item.statement, step)), None)
-        if found is None:
-            found = next((step for _, step in self._steps_after(item.function, same)), None)
-        return found
+        found = self._step_after(item.statement, same)
+        return found or next((step for _, step in self._steps_after(item.function, same)), None)
 
-    def _later_step(self, item: Gradients) -> Step:
+    def _later_step(self, item: Step) -> Step:
         """The step before which gradients can be clipped instead: it does not follow each time.
 
         Raises:
@@ -380,7 +366,7 @@ class Steps:
             "unscales them once before each step, so move this next to the step",
         )
 
-    def _move(self, item: Gradients, step: Step, scaler: str | None) -> None:
+    def _move(self, item: Step, step: Step, scaler: str | None) -> None:
         """Clip right before the step; scaler: where gradients have to be unscaled for that."""
         if not self.rewriting.fits_line(item.statement):
             raise Unclear.at(item.statement.lineno, "move this next to the step, once per step")
@@ -392,7 +378,7 @@ class Steps:
             f"line {item.statement.lineno}: accumulated gradients must be clipped once, before the step"
         )
 
-    def _before_all(self, items: list[Gradients], step: Step) -> ast.stmt:
+    def _before_all(self, items: list[Step], step: Step) -> ast.stmt:
         """The statement before which gradients are unscaled, once for all of their uses."""
         spots = [self.functions.spots[id(item.statement)] for item in items]
         common = common_block(spots)
@@ -415,7 +401,7 @@ def _stored(node: ast.expr) -> ast.AST:
     return ast.Name(node.id, ast.Store()) if isinstance(node, ast.Name) else node
 
 
-def _unscaled(scaler: str, item: Gradients) -> Code:
+def _unscaled(scaler: str, item: Step) -> Code:
     return code("$scaler.unscale_($optimizer)", scaler=scaler, optimizer=item.optimizer)
 
 
