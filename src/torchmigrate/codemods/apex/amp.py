@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.apex.forward import passes
 from torchmigrate.codemods.apex.members import Member, members
-from torchmigrate.codemods.apex.objects import objects_of
+from torchmigrate.codemods.apex.objects import AMP, objects_of
 from torchmigrate.codemods.apex.plan import ApexPlan, make_plan
 from torchmigrate.codemods.apex.uses import BothBackends, concerned, given_amp, is_foreign
 from torchmigrate.codemods.base.findings import finding_at
@@ -55,14 +55,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         yield from (finding for finding in parallel if finding.code == rule.code)
         return
     fix = made if isinstance(made, Fix) else None
-    if rule.name == _FORWARD:
-        found = _forward(rule, hits, file, fix)
-    elif rule.name == _MEMBERS:
-        found = _members(rule, hits, file, fix)
+    if rule.name in (_FORWARD, _MEMBERS):
+        found = [_finding(rule, file, *place, fix) for place in _unnamed(rule, hits, file)]
     else:
         mine = [hit for hit in hits if not is_foreign(hit.use)]
         found = [file.fixes.finding(hit, fix) for hit in mine]
-        found += _given(rule, file, fix) if rule.name == RULES["TM225"] else []
+        found += [_finding(rule, file, *place, fix) for place in _given(rule, file)]
         if isinstance(made, _Kept) and made.both:
             functions = functions_of(file)
             recipes = [_without_branch(hit.use, functions) for hit in mine]
@@ -118,35 +116,30 @@ def _without_branch(use: Use, functions: Functions) -> str:
     )
 
 
-def _forward(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix | None) -> list[Finding]:
-    """A finding for every forward pass of a file that knows nothing of autocast yet."""
-    if "autocast" in file.source.text:
+_Place = tuple[ast.expr, str, str | None]  # an expression, the symbol that it stands for, and what to do
+
+
+def _finding(
+    rule: Rule, file: FileContext, node: ast.expr, symbol: str, recipe: str | None, fix: Fix | None
+) -> Finding:
+    found = finding_at(rule, file, file.source.span(node), symbol=symbol, fix=fix)
+    return replace(found, help=recipe) if recipe is not None else found
+
+
+def _unnamed(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> list[_Place]:
+    """The forward passes of a file without autocast, or the steps and clipping of one without a scaler."""
+    if rule.name == _MEMBERS:
+        return [(item.node, "apex.amp.scale_loss", item.recipe) for item in _known_members(hits, file)]
+    calls = passes([hit.use for hit in hits], objects_of(file)) if "autocast" not in file.source.text else ()
+    return [(call, "apex.amp.initialize", None) for call in calls]
+
+
+def _given(rule: Rule, file: FileContext) -> list[_Place]:
+    """The uses of apex.amp where it is a parameter."""
+    if rule.name != RULES["TM225"]:
         return []
-    calls = passes([hit.use for hit in hits], objects_of(file))
-    symbol = "apex.amp.initialize"
-    return [finding_at(rule, file, file.source.span(call), symbol=symbol, fix=fix) for call in calls]
-
-
-def _given(rule: Rule, file: FileContext, fix: Fix | None) -> list[Finding]:
-    """A finding for every use of apex.amp where it is a parameter."""
     places = [file.names.parents.get(node) for node, _ in given_amp(file.names, objects_of(file))]
-    return [
-        finding_at(rule, file, file.source.span(item), symbol=f"apex.amp.{item.attr}", fix=fix)
-        for item in places
-        if isinstance(item, ast.Attribute)
-    ]
-
-
-def _members(rule: Rule, hits: Sequence[RuleMatch], file: FileContext, fix: Fix | None) -> list[Finding]:
-    """A finding for every step and clipping of a file without another scaler."""
-    found = _known_members(hits, file)
-    return [
-        replace(
-            finding_at(rule, file, file.source.span(item.node), symbol="apex.amp.scale_loss", fix=fix),
-            help=item.recipe,
-        )
-        for item in found
-    ]
+    return [(item, f"{AMP}.{item.attr}", None) for item in places if isinstance(item, ast.Attribute)]
 
 
 def _known_members(hits: Sequence[RuleMatch], file: FileContext) -> list[Member]:
@@ -157,12 +150,18 @@ def _known_members(hits: Sequence[RuleMatch], file: FileContext) -> list[Member]
 
 
 def _make(rule: Rule, file: FileContext) -> Fix | _Kept:
-    for use in concerned(file.names):
-        if any(file.hides(code, name, use.start) for code, name in RULES.items()):
-            return _suppressed(use.statement.lineno)
-    for member in _known_members(file.hits, file):
-        if file.hides("TM227", _MEMBERS, file.source.span(member.node)[0]):
-            return _suppressed(member.node.lineno)
+    hidden: list[ast.stmt | ast.expr] = [
+        use.statement
+        for use in concerned(file.names)
+        if any(file.hides(code, name, use.start) for code, name in RULES.items())
+    ]
+    hidden += [
+        member.node
+        for member in _known_members(file.hits, file)
+        if file.hides("TM227", _MEMBERS, file.source.span(member.node)[0])
+    ]
+    if hidden:
+        return _Kept(because(_SUPPRESSED.format(line=hidden[0].lineno), line=hidden[0].lineno))
     try:
         plan = make_plan(file)
     except BothBackends as error:
@@ -170,10 +169,6 @@ def _make(rule: Rule, file: FileContext) -> Fix | _Kept:
     except (Unclear, Crowded) as error:
         return _Kept(error.reasons)
     return _fix(plan, rule, file)
-
-
-def _suppressed(line: int) -> _Kept:
-    return _Kept(because(_SUPPRESSED.format(line=line), line=line))
 
 
 def _fix(plan: ApexPlan, rule: Rule, file: FileContext) -> Fix:

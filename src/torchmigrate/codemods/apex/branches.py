@@ -47,17 +47,18 @@ class Branches:
                 return
             if isinstance(outer, ast.If) and outer.orelse:
                 other = outer.orelse if spot.block is outer.body else outer.body
-                known = self.presence.truth(outer.test)
+                known = self.presence.reduced(outer.test)
                 # Where apex is there, `presence` takes the test away.
-                wrong = known is not None and known is not (spot.block is outer.body)
-                if wrong or (known is None and self._same(spot.block, other)):
+                unknown = not isinstance(known, bool)
+                wrong = not unknown and known is not (spot.block is outer.body)
+                if wrong or (unknown and self._same(spot.block, other)):
                     unclear = (
                         "a branch for when it is not installed" if wrong else "only one of several branches"
                     )
                     if wrong or is_elif(self.rewriting.source, outer):
                         raise Unclear.at(outer.lineno, f"apex is used in {unclear}")
                     self.rewriting.unwrap(outer, spot.block)
-                elif known is None:
+                elif unknown:
                     if id(statement) in self._scaled:
                         self.kept.append((outer, statement))
                     spot = spot.outer

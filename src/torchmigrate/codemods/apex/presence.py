@@ -13,7 +13,6 @@ from torchmigrate.rewrite.imports.edits import ImportStatement
 from torchmigrate.rewrite.lines import is_elif
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Function, Functions, own
-from torchmigrate.semantics.flow.mentions import Spot
 from torchmigrate.semantics.model import Use, Via
 from torchmigrate.source.trees import walk
 
@@ -32,6 +31,7 @@ class Presence:
         self.flags: dict[str, list[ast.Name]] = {}
         self.gone: list[ast.stmt] = []
         self.remarks: list[str] = []
+        self._decided: set[int] = set()  # what is read in tests that go
         self.chosen: list[ast.expr] = []  # tests of `amp` that are false where an option says so
         self.tries: list[ast.Try] = []
         self._true: set[int] = set()
@@ -41,38 +41,29 @@ class Presence:
 
     # ---- the truth of tests ---------------------------------------------------------------------------
 
-    def truth(self, node: ast.expr, *, assumed: bool = False) -> bool | None:
-        """Whether an expression is surely true or false once apex is not imported; None: unknown.
+    def reduced(self, node: ast.expr, *, assumed: bool = False) -> ast.expr | bool:
+        """A test without what is decided once apex is not imported; True or False if that is all of it.
 
         Args:
             assumed: with all that apex.amp needed, although the file still imports other parts of apex.
         """
         if id(node) in self._true or (assumed and id(node) in self._assumed):
             return True
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            inner = self.truth(node.operand, assumed=assumed)
-            return None if inner is None else not inner
         if isinstance(node, ast.Compare) and id(node.left) in self._true and len(node.ops) == 1:
             return isinstance(node.ops[0], (ast.IsNot, ast.NotEq))
-        if isinstance(node, ast.BoolOp):
-            found = [self.truth(value, assumed=assumed) for value in node.values]
-            decisive = isinstance(node.op, ast.Or)
-            if decisive in found:
-                return decisive
-            return None if None in found else not decisive
-        return None
-
-    def left_of(self, node: ast.expr, *, assumed: bool = False) -> ast.expr | None:
-        """A test without the parts that are true, itself if there are none; None: nothing is left of it."""
-        known = self.truth(node, assumed=assumed)
-        if known is not None:
-            return None if known else ast.Constant(False)
-        if isinstance(node, ast.BoolOp):
-            kept = [value for value in node.values if self.truth(value, assumed=assumed) is None]
-            if len(kept) < len(node.values):
-                left = [self.left_of(value, assumed=assumed) or ast.Constant(True) for value in kept]
-                return left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
-        return node
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.reduced(node.operand, assumed=assumed)
+            return not inner if isinstance(inner, bool) else node
+        if not isinstance(node, ast.BoolOp):
+            return node
+        decisive = isinstance(node.op, ast.Or)
+        parts = [self.reduced(value, assumed=assumed) for value in node.values]
+        left = [part for part in parts if not isinstance(part, bool)]
+        if any(part is decisive for part in parts) or not left:
+            return decisive if any(part is decisive for part in parts) else not decisive
+        if left == node.values:
+            return node
+        return left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
 
     # ---- imports --------------------------------------------------------------------------------------
 
@@ -183,12 +174,14 @@ class Presence:
                         scaler=text(self.functions.owners[id(statement)]),
                     ),
                 )
-        wanted = [node for node in self.uses.tests if node not in self.chosen]
-        for node in (*wanted, *(load for loads in self.flags.values() for load in loads)):
+        for node in self.uses.tests:
             statement = self.functions.statement_of(node)
-            if any(statement is item for item in self.gone) or self._in_gone(statement):
-                continue
-            self._test(node, statement)
+            if node not in self.chosen and not self._in_gone(statement) and not self._decide(node, statement):
+                raise Unclear.at(statement.lineno, "cannot analyze this check for `amp`")
+        for load in (load for loads in self.flags.values() for load in loads):
+            statement = self.functions.statement_of(load)
+            if self._in_gone(statement) or self._decide(load, statement):
+                self._decided.add(id(load))
         for attempt in self.tries:
             self._remove_try(attempt)
         self.gone += self._stand_ins()
@@ -205,78 +198,58 @@ class Presence:
             if _flag(statement) is not None and id(statement) not in inside:
                 yield statement
 
-    def _test(self, node: ast.expr, statement: ast.stmt) -> None:
-        is_flag = isinstance(node, ast.Name) and node.id in self.flags
-        if isinstance(statement, ast.Assert) and self.truth(statement.test) is True:
+    def _decide(self, node: ast.expr, statement: ast.stmt) -> bool:
+        """Take a test out of a statement, if its place allows that."""
+        source = self.rewriting.source
+        if isinstance(statement, ast.Assert) and self.reduced(statement.test) is True:
             self.gone.append(statement)
-            return
-        if isinstance(statement, ast.If) and _holds(statement.test, node):
-            known = self.truth(statement.test)
-            if known is None:
-                left = self.left_of(statement.test)
-                if left is not statement.test:
-                    self.rewriting.replace_node(statement.test, code_of(left or ast.Constant(True)))
-                    self._seen(node)
-                    return
-            elif not is_elif(self.rewriting.source, statement) and not (
-                statement.orelse and _has_elif(statement)
-            ):
-                block = statement.body if known else statement.orelse
-                if not block:
-                    self.gone.append(statement)
-                else:
-                    self.rewriting.unwrap(statement, block)
-                self._seen(node)
-                return
-        if is_flag:
-            whole = node
-            while isinstance(outer := self.functions.around.get(id(whole)), (ast.BoolOp, ast.UnaryOp)):
-                whole = outer
-            left = self.left_of(whole)
-            if isinstance(statement, ast.Assign) and left is not None and left is not whole:
+            return True
+        whole = node
+        while isinstance(
+            outer := self.functions.around.get(id(whole)), (ast.BoolOp, ast.UnaryOp, ast.Compare)
+        ):
+            whole = outer
+        left = self.reduced(whole)
+        if isinstance(left, ast.expr):
+            if left is not whole and isinstance(statement, (ast.If, ast.Assign)):
                 self.rewriting.replace_node(whole, code_of(left))
-                self._seen(node)
-            else:
-                self._true.discard(id(node))  # the flag stays
-            return
-        raise Unclear.at(statement.lineno, "cannot analyze this check for `amp`")
-
-    def _seen(self, node: ast.expr) -> None:
-        if isinstance(node, ast.Name) and node.id in self.flags:
-            self.flags[node.id].remove(node)
+            return left is not whole and isinstance(statement, (ast.If, ast.Assign))
+        if not isinstance(statement, ast.If) or statement.test is not whole or is_elif(source, statement):
+            return False
+        block = statement.body if left else statement.orelse
+        if any(isinstance(item, ast.If) and is_elif(source, item) for item in statement.orelse):
+            return False
+        if block:
+            self.rewriting.unwrap(statement, block)
+        else:
+            self.gone.append(statement)
+        return True
 
     def _in_gone(self, statement: ast.stmt) -> bool:
-        spot: Spot | None = self.functions.spots[id(statement)]
-        while spot is not None:
-            if any(spot.statement is item for item in self.gone):
-                return True
-            spot = spot.outer
-        return False
+        return any(spot.statement in self.gone for spot in self.functions.spots[id(statement)].chain())
 
     def _remove_try(self, attempt: ast.Try) -> None:
         """The `try` goes; flags that are still read are set in its place."""
         kept = []
         for item in (*attempt.body, *attempt.orelse):
             flag = _flag(item)
-            if flag is not None and self._still_read(flag[0], attempt):
+            if flag is not None and self._is_read(flag[0], attempt):
                 kept.append(code("$flag = $value", flag=flag[0], value=repr(flag[1])))
                 self.remarks.append(f"`{flag[0]}` is always {flag[1]} from now on")
         for assignment in kept:
             self.rewriting.add_before(attempt, assignment)
         self.gone.append(attempt)
 
-    def _still_read(self, name: str, attempt: ast.Try) -> bool:
-        inside = {id(node) for node in walk(attempt)}
+    def _is_read(self, name: str, attempt: ast.Try) -> bool:
+        """Whether a flag is still read."""
+        inside = {*walk(attempt)}
         return any(
             isinstance(node.ctx, ast.Load)
-            and id(node) not in inside
+            and node not in inside
+            and id(node) not in self._decided
             and not self._in_gone(self.functions.statement_of(node))
-            and not self._was_in_test(node)
             for node in self.flow.index.named(name)
         )
-
-    def _was_in_test(self, node: ast.Name) -> bool:
-        return id(node) in self._true and all(node is not item for item in self.flags.get(node.id, ()))
 
     def _remove_alias(self, use: Use) -> None:
         statement = use.statement
@@ -350,23 +323,3 @@ def _is_none_test(node: ast.Compare, name: ast.AST) -> bool:
         and isinstance(node.comparators[0], ast.Constant)
         and node.comparators[0].value is None
     )
-
-
-def _holds(test: ast.expr, node: ast.expr) -> bool:
-    return any(inner is node for inner in _conditions(test))
-
-
-def _conditions(test: ast.expr) -> Iterator[ast.expr]:
-    yield test
-    if isinstance(test, ast.BoolOp):
-        for value in test.values:
-            yield from _conditions(value)
-    elif isinstance(test, ast.UnaryOp):
-        yield from _conditions(test.operand)
-    elif isinstance(test, ast.Compare):
-        yield test.left
-
-
-def _has_elif(statement: ast.If) -> bool:
-    rest = statement.orelse
-    return len(rest) == 1 and isinstance(rest[0], ast.If) and rest[0].col_offset == statement.col_offset

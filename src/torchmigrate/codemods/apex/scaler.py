@@ -373,10 +373,13 @@ class Scaler:
             raise Unclear.at(statement.lineno, "the condition assigns a name")
         if is_elif(self.rewriting.source, statement):
             raise Unclear.at(statement.lineno, "only one of several branches calls `amp.initialize`")
-        left = self.presence.left_of(statement.test, assumed=True)
+        left = self.presence.reduced(statement.test, assumed=True)
         if inner.block is statement.orelse:
-            left = negation(left) if left is not None else ast.Constant(False)
-        tests.append((statement.test, left))
+            left = not left if isinstance(left, bool) else negation(left)
+        if left is not True:
+            tests.append((statement.test, left or ast.Constant(False)))
+        else:
+            tests.append((statement.test, None))
 
     def _check_names(self, outermost: ast.AST, nodes: list[ast.expr]) -> None:
         read = {
