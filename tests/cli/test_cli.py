@@ -536,7 +536,7 @@ def test_bad_configuration(project: Project, text: str, message: str) -> None:
     [
         (["--nonsense"], "No such option"),
         (["--output-format", "xml"], "is not one of"),
-        (["--jobs", "0"], "must be at least 1"),
+        (["--jobs", "0"], "0 is not in the range x>=1"),
         (["-", "old.py"], "`-` (stdin) cannot be combined with other paths."),
         (["--stdin-filename", "a.py", "old.py"], "--stdin-filename requires `-`"),
         (["--config", "none.toml"], "does not exist"),

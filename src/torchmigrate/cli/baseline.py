@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchmigrate.cli.options import (
-    OUTPUT,
     Command,
     config_options,
     console_options,
     jobs_option,
     option,
+    output_option,
     paths_argument,
     settings_options,
 )
@@ -44,16 +44,9 @@ if TYPE_CHECKING:
 @click.command(cls=Command, short_help="Accept all current findings, so that only new ones are reported.")
 @paths_argument
 @option("--prune", is_flag=True, help="Remove findings that no longer exist from the file, and add none.")
-@option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    group=OUTPUT,
-    help=(
-        "The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json next "
-        "to the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
-    ),
+@output_option(
+    help="The baseline file. [default: the file in the configuration, or .torchmigrate-baseline.json next "
+    "to the configuration or the nearest pyproject.toml, setup.cfg or setup.py]"
 )
 @jobs_option
 @settings_options

@@ -26,6 +26,7 @@ from torchmigrate.cli.options import (
     fixable_options,
     jobs_option,
     option,
+    output_option,
     paths_argument,
     settings_options,
 )
@@ -130,13 +131,9 @@ def _is_terminal(stream: TextIO | None) -> bool:
     group=OUTPUT,
     help="The format of the findings. [env: TORCHMIGRATE_OUTPUT_FORMAT] [default: full]",
 )
-@option(
-    "-o",
+@output_option(
     "--output-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
     envvar="TORCHMIGRATE_OUTPUT_FILE",
-    group=OUTPUT,
     help="Write the findings to this file instead of stdout. [env: TORCHMIGRATE_OUTPUT_FILE]",
 )
 @option(

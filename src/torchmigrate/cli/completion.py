@@ -51,7 +51,12 @@ def rule_lists(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     ]
 
 
-def releases(incomplete: str) -> list[CompletionItem]:
+def files(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """What the shell itself offers for files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def releases(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """The known releases of torch, the newest first."""
     from torchmigrate.versions.releases import RELEASES, show_version
 

@@ -12,20 +12,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.cli.options import (
-    OUTPUT,
     Command,
     cache_dir_option,
     config_options,
     console_options,
     fixable_options,
+    format_option,
     option,
     settings_options,
 )
-from torchmigrate.cli.session import Session, errors_of_the_user, open_console
+from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import Layer, Settings
 from torchmigrate.files.paths import is_dir
 from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
+from torchmigrate.report.console import Console
 from torchmigrate.report.style import Style
 
 if TYPE_CHECKING:
@@ -46,13 +47,7 @@ if TYPE_CHECKING:
 )
 @settings_options
 @fixable_options
-@option(
-    "--output-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    group=OUTPUT,
-    help="Format of the output. [default: text]",
-)
+@format_option("output", "text", "json")
 @console_options
 @config_options
 @cache_dir_option
@@ -69,7 +64,7 @@ def show_config(path: Path, schema: str | None, output_format: str, **options: A
 
         from torchmigrate.authoring.schemas import schema as made
 
-        open_console(options["color"]).out(json.dumps(made(schema), indent=2) + "\n")
+        Console(options["color"]).out(json.dumps(made(schema), indent=2) + "\n")
         return 0
     return show_settings(Session.from_options([path], options), path, output_format)
 

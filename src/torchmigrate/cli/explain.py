@@ -13,13 +13,12 @@ import click
 
 from torchmigrate.catalogue.pages import has_page, page_of
 from torchmigrate.cli.options import (
-    OUTPUT,
     Command,
     Given,
     color_option,
     complete_rules,
     config_options,
-    option,
+    format_option,
     range_options,
     span,
 )
@@ -50,13 +49,7 @@ _TABLE = 78  # columns of a table, with its margin 80
 
 @click.command(cls=Command, short_help="Explain a rule.")
 @click.argument("rule", metavar="CODE|NAME|SYMBOL|PARAMETER", shell_complete=complete_rules)
-@option(
-    "--output-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    group=OUTPUT,
-    help="The format of the output. [default: text]",
-)
+@format_option("output", "text", "json")
 @range_options
 @color_option
 @config_options

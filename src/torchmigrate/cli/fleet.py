@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchmigrate.cli.options import (
+    COUNT,
     ENVIRONMENT,
     FILES,
     OUTPUT,
@@ -17,9 +18,9 @@ from torchmigrate.cli.options import (
     Command,
     DefaultGroup,
     color_option,
+    format_option,
     minimum_option,
     option,
-    positive,
     quiet_option,
     selection_options,
     version_option,
@@ -56,13 +57,7 @@ _results = option(
     group=FILES,
     help=f"The --output directory of the runs. [default: {DIRECTORY}]",
 )
-_format = option(
-    "--output-format",
-    type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    group=OUTPUT,
-    help="The format of the answer. [default: table]",
-)
+_format = format_option("answer", "table", "csv", "json")
 
 
 @fleet.command("run", cls=Command, short_help="Examine the repositories of a list.")
@@ -97,8 +92,7 @@ _format = option(
 )
 @option(
     "--workers",
-    type=int,
-    callback=positive,
+    type=COUNT,
     metavar="N",
     group=ENVIRONMENT,
     help="The number of processes on this machine. [default: one for each processor]",
@@ -111,8 +105,7 @@ _format = option(
 )
 @option(
     "--time-limit",
-    type=int,
-    callback=positive,
+    type=COUNT,
     default=600,
     metavar="SECONDS",
     group=ENVIRONMENT,
@@ -120,8 +113,7 @@ _format = option(
 )
 @option(
     "--memory-limit",
-    type=int,
-    callback=positive,
+    type=COUNT,
     default=2000,
     metavar="MB",
     group=ENVIRONMENT,
@@ -150,11 +142,11 @@ def run(repos: Path, **options: Any) -> int:
 
     Exit codes: 0 done, 2 a repository could not be examined or an error occurred.
     """
-    from torchmigrate.cli.session import open_console
+    from torchmigrate.report.console import Console
 
     if options["scheduler"] is not None and options["workers"] is not None:
         raise click.UsageError("--workers is about this machine: a scheduler has its own workers.")
-    console = open_console(options["color"], quiet=options["quiet"], verbose=options["verbose"])
+    console = Console(options["color"], quiet=options["quiet"], verbose=options["verbose"])
     with _errors("cryptography", "distributed", "duckdb", "filelock", "psutil", "pyarrow"):
         return _run(_request(repos, options), console)
 
@@ -180,16 +172,16 @@ def query(
 
     Exit codes: 0 done, 2 an error occurred.
     """
-    from torchmigrate.cli.session import open_console
     from torchmigrate.fleet.answers import as_text
     from torchmigrate.fleet.queries import READY, opened
     from torchmigrate.fleet.store import Store
+    from torchmigrate.report.console import Console
 
     with _errors("duckdb"), opened(Store(results), run) as tables:
         ready = READY.get(query)
         values = {"release": release or tables.target} if ready and "$release" in ready.sql else {}
         text = as_text(tables.ask(ready.sql if ready else query, values), output_format)
-    open_console(color).out(text)
+    Console(color).out(text)
     return DONE
 
 
@@ -207,11 +199,11 @@ def compare(before: str | None, after: str | None, results: Path, output_format:
 
     Exit codes: 0 done, 2 an error occurred.
     """
-    from torchmigrate.cli.session import open_console
     from torchmigrate.fleet.answers import as_text
     from torchmigrate.fleet.model import FleetError
     from torchmigrate.fleet.queries import opened
     from torchmigrate.fleet.store import Store
+    from torchmigrate.report.console import Console
 
     with _errors("duckdb"), opened(Store(results), after) as tables:
         first = before or tables.before(tables.run)
@@ -220,7 +212,7 @@ def compare(before: str | None, after: str | None, results: Path, output_format:
         if first not in tables.runs:
             raise FleetError(f"{results}: has no run {first}; it has {', '.join(tables.runs)}")
         text = as_text(tables.changes(first, tables.run), output_format)
-    open_console(color).out(text)
+    Console(color).out(text)
     return DONE
 
 
@@ -287,15 +279,9 @@ def _request(repos: Path, options: dict[str, Any]) -> FleetRequest:
     from torchmigrate.fleet.repositories import read_repositories
     from torchmigrate.versions.releases import NEWEST
 
-    settings = FleetSettings(
-        target=options["target"] or NEWEST,
-        minimum=options["minimum"],
-        select=options["select"],
-        extend_select=options["extend_select"],
-        ignore=(*options["ignore"], *options["extend_ignore"]),
-        isolated=options["isolated"],
-        excerpts=options["excerpts"],
-    )
+    ignore = (*options["ignore"], *options["extend_ignore"])
+    same = {name: options[name] for name in ("minimum", "select", "extend_select", "isolated", "excerpts")}
+    settings = FleetSettings(target=options["target"] or NEWEST, ignore=ignore, **same)
     # Options that no repository could use are reported once, before the run.
     asked = Layer(
         option="--{}",
@@ -306,14 +292,6 @@ def _request(repos: Path, options: dict[str, Any]) -> FleetRequest:
         ignore=settings.ignore,
     )
     _ = Session.open([Path()], isolated=True, command_line=asked, detect=False).settings
-    return FleetRequest(
-        repositories=read_repositories(repos),
-        settings=settings,
-        output=options["output"],
-        limits=Limits(float(options["time_limit"]), options["memory_limit"]),
-        scheduler=options["scheduler"],
-        workers=options["workers"],
-        clones=options["clones"],
-        resume=options["resume"],
-        retries=options["retries"],
-    )
+    same = {name: options[name] for name in ("output", "scheduler", "workers", "clones", "resume", "retries")}
+    limits = Limits(float(options["time_limit"]), options["memory_limit"])
+    return FleetRequest(repositories=read_repositories(repos), settings=settings, limits=limits, **same)

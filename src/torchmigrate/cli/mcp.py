@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from torchmigrate.cli.options import Command, option, positive
+from torchmigrate.cli.options import COUNT, SECONDS, Command, option
 
 
 @click.command("mcp", cls=Command, short_help="Run the MCP server for coding agents.")
@@ -20,16 +20,14 @@ from torchmigrate.cli.options import Command, option, positive
 )
 @option(
     "--max-files",
-    type=int,
-    callback=positive,
+    type=COUNT,
     default=5000,
     metavar="N",
     help="Reject calls that concern more files. [default: 5000]",
 )
 @option(
     "--time-limit",
-    type=float,
-    callback=positive,
+    type=SECONDS,
     default=120,
     metavar="SECONDS",
     help="How long a call may take. [default: 120]",

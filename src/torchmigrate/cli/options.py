@@ -29,6 +29,8 @@ ENVIRONMENT = "Environment"
 # Options of ruff and flake8 that are commands here.
 _COMMANDS_MEANT = {"--explain": "explain", "--clean": "clean", "--version": "version"}
 F = TypeVar("F", bound=Callable[..., object])
+COUNT = click.IntRange(min=1)
+SECONDS = click.FloatRange(min=0, min_open=True)
 
 
 class Option(click.Option):
@@ -142,7 +144,19 @@ def list_option(name: str, metavar: str, group: str, help: str, **kwargs: Any) -
 
 def rules_option(name: str, help: str) -> Callable[[F], F]:
     """An option that takes a comma list of rules."""
-    return list_option(name, "RULES", SELECTION, help, shell_complete=_complete_rule_lists)
+    return list_option(name, "RULES", SELECTION, help, shell_complete=_completer("rule_lists"))
+
+
+def format_option(what: str, *formats: str, more: str = "") -> Callable[[F], F]:
+    """The option for the format of the output; the first one is the default. what: has that format."""
+    about = f"The format of the {what}{more}. [default: {formats[0]}]"
+    return option("--output-format", type=click.Choice(formats), default=formats[0], group=OUTPUT, help=about)
+
+
+def output_option(name: str = "--output", **kwargs: Any) -> Callable[[F], F]:
+    """The option for the file that gets the output."""
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return option("-o", name, type=kind, metavar="FILE", group=OUTPUT, **kwargs)
 
 
 def version_option(*names: str, help: str) -> Callable[[F], F]:
@@ -153,7 +167,7 @@ def version_option(*names: str, help: str) -> Callable[[F], F]:
         callback=_version,
         group=VERSIONS,
         help=help,
-        shell_complete=_complete_releases,
+        shell_complete=_completer("releases"),
     )
 
 
@@ -162,27 +176,19 @@ def listed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ..
     return tuple(item.strip() for value in values for item in value.split(",") if item.strip())
 
 
-def complete_rules(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What the shell offers for a rule."""
-    from torchmigrate.cli.completion import rules
+def _completer(name: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """What the shell offers: a function of `cli/completion.py`, which is imported when a shell asks."""
 
-    return rules(ctx, incomplete)
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from torchmigrate.cli import completion
 
+        found: list[CompletionItem] = getattr(completion, name)(ctx, incomplete)
+        return found
 
-def _complete_rule_lists(
-    ctx: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    from torchmigrate.cli.completion import rule_lists
-
-    return rule_lists(ctx, incomplete)
+    return complete
 
 
-def _complete_releases(
-    ctx: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    from torchmigrate.cli.completion import releases
-
-    return releases(incomplete)
+complete_rules = _completer("rules")
 
 
 def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -194,12 +200,6 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: str | None) 
         return check_version(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-
-
-def _positive(ctx: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise click.BadParameter(f"must be at least 1, not {value}.")
-    return value
 
 
 class Given(Struct, frozen=True):
@@ -218,12 +218,6 @@ def _given(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ..
     return Given(file, tuple(value for value in values if value not in files))
 
 
-def _complete_files(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(incomplete, type="file")]
-
-
 def _per_file(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -234,13 +228,6 @@ def _per_file(
             raise click.BadParameter(f"{printable(item)!r} must be PATTERN:RULE, such as `tests/**:TM1`.")
         found.append((pattern, (code,)))
     return tuple(found)
-
-
-def positive(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """The callback of an option that takes a length of time."""
-    if value is not None and not value > 0:
-        raise click.BadParameter(f"must be more than 0, not {value:g}.")
-    return value
 
 
 def _all(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -260,8 +247,7 @@ paths_argument: Callable[[Any], Any] = click.argument(
 jobs_option: Callable[[Any], Any] = option(
     "-j",
     "--jobs",
-    type=int,
-    callback=_positive,
+    type=COUNT,
     metavar="NUMBER",
     help="The number of processes. [default: chosen automatically]",
 )
@@ -356,7 +342,7 @@ config_options: Callable[[Any], Any] = _all(
         metavar="FILE|KEY=VALUE",
         group=CONFIG,
         help="Use this file, or set a key of the configuration.",
-        shell_complete=_complete_files,
+        shell_complete=_completer("files"),
     ),
     option(
         "--isolated",
@@ -428,29 +414,22 @@ def layer(options: Mapping[str, Any]) -> Layer:
     from torchmigrate.config.settings import Layer
 
     pins = PINS if options.get("fix_pins") else ()
-    return Layer(
-        option="--{}",
-        target=options.get("target"),
-        minimum=options.get("minimum"),
-        select=options["select"] or None,
-        extend_select=(*options["extend_select"], *pins),
-        extend_safe_fixes=pins,
-        ignore=(*options["ignore"], *options["extend_ignore"]),
-        per_file_ignores=options.get("per_file_ignores", ()),
-        fixable=options.get("fixable") or None,
-        unfixable=options.get("unfixable", ()),
-        extend_fixable=options.get("extend_fixable", ()),
-        fix=options.get("fix"),
-        output_format=options.get("output_format"),
-        exclude=options["exclude"] or None,
-        extend_exclude=options["extend_exclude"],
-        root=Path.cwd(),  # patterns with a directory in them are relative to it
-        unsafe_fixes=options.get("unsafe_fixes"),
-        force_exclude=options["force_exclude"],
-        respect_gitignore=options["respect_gitignore"],
-        embedded=options["embedded"],
-        suppressions=False if options.get("ignore_noqa") else None,
-        evidence=options.get("evidence"),
-        baseline=None if options.get("baseline") is None else Path.cwd() / options["baseline"],
-        cache_dir=None if options.get("cache_dir") is None else options["cache_dir"].absolute(),
-    )
+    # Those that a layer has by the same name; an empty list is none.
+    same = {
+        name: value
+        for name, value in options.items()
+        if name in Layer.__struct_fields__ and value not in (None, ())
+    }
+    same |= {
+        "option": "--{}",
+        "extend_select": (*options["extend_select"], *pins),
+        "extend_safe_fixes": pins,
+        "ignore": (*options["ignore"], *options["extend_ignore"]),
+        "root": Path.cwd(),  # patterns with a directory in them are relative to it
+        "suppressions": False if options.get("ignore_noqa") else None,
+    }
+    if "baseline" in same:
+        same["baseline"] = Path.cwd() / same["baseline"]
+    if "cache_dir" in same:
+        same["cache_dir"] = same["cache_dir"].absolute()
+    return Layer(**same)

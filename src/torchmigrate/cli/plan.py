@@ -16,9 +16,11 @@ from torchmigrate.cli.options import (
     console_options,
     evidence_option,
     file_options,
+    format_option,
     jobs_option,
     minimum_option,
     option,
+    output_option,
     paths_argument,
     selection_options,
     version_option,
@@ -48,24 +50,12 @@ if TYPE_CHECKING:
 @minimum_option
 @selection_options
 @file_options
-@option(
-    "--output-format",
-    type=click.Choice(["table", "markdown", "json", "html"]),
-    default="table",
-    group=OUTPUT,
-    help=(
-        "The format of the plan; html is a page with a chart, a filterable table, and source excerpts. "
-        "[default: table]"
-    ),
+@format_option(
+    "plan",
+    *("table", "markdown", "json", "html"),
+    more="; html is a page with a chart, a filterable table, and source excerpts",
 )
-@option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    group=OUTPUT,
-    help="Write the plan to this file instead of stdout.",
-)
+@output_option(help="Write the plan to this file instead of stdout.")
 @option(
     "--link-template",
     metavar="URL",

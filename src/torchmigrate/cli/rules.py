@@ -20,6 +20,7 @@ from torchmigrate.cli.options import (
     color_option,
     complete_rules,
     config_options,
+    format_option,
     option,
     range_options,
     span,
@@ -28,6 +29,7 @@ from torchmigrate.cli.session import Session
 from torchmigrate.config.selection import SelectorError, union
 from torchmigrate.printing import printable
 from torchmigrate.report.cases import ways
+from torchmigrate.report.document import columns
 from torchmigrate.report.explanation import (
     STATUS,
     first_release,
@@ -48,13 +50,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, short_help="List all rules.")
 @click.argument("selectors", nargs=-1, metavar="[RULES]...", shell_complete=complete_rules)
 @option("--groups", "by_group", is_flag=True, group=OUTPUT, help="List the groups of rules.")
-@option(
-    "--output-format",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    group=OUTPUT,
-    help="The format of the list. [default: table]",
-)
+@format_option("list", "table", "json")
 @range_options
 @color_option
 @config_options
@@ -131,15 +127,11 @@ def rules_table(
         for rule in _told(rules, span)
     ]
     heads = ("CODE", "NAME", "VERSIONS", *([] if span is None else ["SEVERITY"]), "FIX", "SUMMARY")
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads) - 1)]
-    lines = []
-    for row in (heads, *rows):
-        cells = [f"{cell:{size}}" for cell, size in zip(row, widths, strict=False)]
-        room = None if width is None else max(20, width - sum(widths) - 2 * len(widths))
-        last = row[-1] if room is None or len(row[-1]) <= room else row[-1][: room - 1] + "…"
-        line = "  ".join([*cells, last]).rstrip()
-        lines.append(style.bold(line) if row is heads else line)
-    return "\n".join(lines) + "\n"
+    lines = columns([heads, *rows])
+    first, *rest = (
+        line if width is None or len(line) <= width else line[: width - 1] + "…" for line in lines
+    )
+    return "\n".join([style.bold(first), *rest]) + "\n"
 
 
 def groups_table(rules: Iterable[Rule], style: Style, width: int) -> str:

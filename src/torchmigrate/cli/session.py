@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from torchmigrate.catalogue.model import Rule
 
 
-def open_console(color: str, *, quiet: bool = False, verbose: bool = False) -> Console:
-    """The console of a command."""
-    return Console(color, quiet=quiet, verbose=verbose)
-
-
 @contextmanager
 def errors_of_the_user() -> Iterator[None]:
     """A configuration, a baseline or a revision that cannot be used ends the command with one line."""
@@ -77,7 +72,7 @@ class Session(Struct, frozen=True):
         fix: whether fixes are made; None: as the configuration at the start says.
         guessing: rules that only guess whether a place is affected are looked for like others.
         """
-        console = open_console(color, quiet=quiet, verbose=verbose)
+        console = Console(color, quiet=quiet, verbose=verbose)
         start, given = common_directory(paths), config or Given()
         with errors_of_the_user():
             inline = read_inline(given.inline) if given.inline else None

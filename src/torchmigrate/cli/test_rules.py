@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from torchmigrate.cli.options import Command, color_option, quiet_option
-from torchmigrate.cli.session import open_console
+from torchmigrate.report.console import Console
 from torchmigrate.report.summary import plural
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_rules(directory: Path, new: bool, quiet: bool, color: str) -> int:
     A `before` must be found and become its `after`, which must be clean; `report_only` must be found without
     a fix; `clean` must not be found.
     """
-    console = open_console(color, quiet=quiet)
+    console = Console(color, quiet=quiet)
     if new and not _write_template(directory, console):
         return 2
     if not directory.exists():

@@ -10,13 +10,13 @@ from click.core import ParameterSource
 
 from torchmigrate.cli.options import (
     ENVIRONMENT,
-    OUTPUT,
+    SECONDS,
     Command,
     console_options,
+    format_option,
     jobs_option,
     listed,
     option,
-    positive,
     version_option,
 )
 
@@ -27,14 +27,10 @@ if TYPE_CHECKING:
     from torchmigrate.upgrade.upgrade import Upgrade, UpgradeRequest
 
 
-# Option -> field of the request, where their names differ.
-_FIELDS = {"target": "to", "unsafe_fixes": "unsafe", "install_option": "install_options"}
-
-
 @click.command(cls=Command, short_help="Upgrade a project, and verify the result with its own tests.")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @version_option(
-    "--to", "--target", "target", help="The torch release to upgrade to. [default: the newest known release]"
+    "--to", "--target", "to", help="The torch release to upgrade to. [default: the newest known release]"
 )
 @option(
     "--test",
@@ -43,6 +39,7 @@ _FIELDS = {"target": "to", "unsafe_fixes": "unsafe", "install_option": "install_
 )
 @option(
     "--unsafe-fixes/--no-unsafe-fixes",
+    "unsafe",
     help="Include fixes that may change results, and let the tests judge them.",
 )
 @option(
@@ -72,15 +69,13 @@ _FIELDS = {"target": "to", "unsafe_fixes": "unsafe", "install_option": "install_
 )
 @option(
     "--time-limit",
-    type=float,
-    callback=positive,
+    type=SECONDS,
     metavar="MINUTES",
     help="Stop after this time; continue with --resume.",
 )
 @option(
     "--test-timeout",
-    type=float,
-    callback=positive,
+    type=SECONDS,
     default=300.0,
     metavar="SECONDS",
     help="The time limit for a single test. [default: 300]",
@@ -117,19 +112,14 @@ _FIELDS = {"target": "to", "unsafe_fixes": "unsafe", "install_option": "install_
 )
 @option(
     "--install-option",
+    "install_options",
     metavar="OPTION",
     multiple=True,
     group=ENVIRONMENT,
     help="An additional option for pip install, such as --no-cache-dir.",
 )
 @jobs_option
-@option(
-    "--output-format",
-    type=click.Choice(["text", "markdown", "json", "html"]),
-    default="text",
-    group=OUTPUT,
-    help="The format of the report. [default: text]",
-)
+@format_option("report", "text", "markdown", "json", "html")
 @console_options
 def upgrade(path: Path, output_format: str, **options: Any) -> int:
     """Upgrade a project to a torch release, and verify the result with the project's own tests.
@@ -140,38 +130,25 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
 
     Exit codes: 0 all tests pass, 1 tests still fail (as they did before), 2 an error occurred.
     """
-    from torchmigrate.cli.session import open_console
+    from torchmigrate.report.console import Console
     from torchmigrate.upgrade.environment import EnvironmentOptions
     from torchmigrate.upgrade.upgrade import UpgradeRequest
     from torchmigrate.versions.releases import NEWEST, parse_version
 
-    console = open_console(options["color"], quiet=options["quiet"], verbose=options["verbose"])
-    limit = options["time_limit"]
-    context = click.get_current_context()
+    console = Console(**{name: options.pop(name) for name in ("color", "quiet", "verbose")})
+    context, is_dry = click.get_current_context(), options.pop("dry_run")
+    given = [name for name in options if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    of_pip = {name: options.pop(name) for name in EnvironmentOptions.__struct_fields__}
+    limit = options.pop("time_limit")
     request = UpgradeRequest(
         path=path,
-        given=frozenset(
-            _FIELDS.get(name, name)
-            for name in options
-            if context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        ),
-        to=parse_version(options["target"] or NEWEST),
-        test=options["test"],
-        environment=options["environment"],
-        old_environment=options["old_environment"],
-        options=EnvironmentOptions(
-            options["python"], options["index_url"], options["extra_index_url"], options["install_option"]
-        ),
-        unsafe=options["unsafe_fixes"],
-        evidence=options["evidence"],
-        also=options["also"],
-        work=options["work"],
-        resume=options["resume"],
-        jobs=options["jobs"],
+        given=frozenset(given),
+        to=parse_version(options.pop("to") or NEWEST),
+        options=EnvironmentOptions(**of_pip),
         time_limit=None if limit is None else limit * 60,
-        test_timeout=options["test_timeout"],
+        **options,
     )
-    if options["dry_run"]:
+    if is_dry:
         return dry_run(request, console)
     return run_upgrade(request, console, output_format)
 
@@ -231,7 +208,7 @@ def dry_run(request: UpgradeRequest, console: Console) -> int:
 
 
 def _rendered(report: Report, output_format: str, style: Style) -> str:
-    from torchmigrate.report.document import as_html, as_markdown, as_text
+    from torchmigrate.report.document import as_markdown, as_text
     from torchmigrate.upgrade.document import document_of
     from torchmigrate.upgrade.json import as_json
 
@@ -240,7 +217,11 @@ def _rendered(report: Report, output_format: str, style: Style) -> str:
     document = document_of(report)
     if output_format == "text":
         return as_text(document, style)
-    return as_html(document) if output_format == "html" else as_markdown(document)
+    if output_format == "markdown":
+        return as_markdown(document)
+    from torchmigrate.report.web_page import as_html
+
+    return as_html(document)
 
 
 _FILES = {"report.md": "markdown", "report.html": "html", "report.json": "json"}

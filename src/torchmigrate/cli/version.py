@@ -5,22 +5,16 @@ from __future__ import annotations
 import click
 
 from torchmigrate import __version__
-from torchmigrate.cli.options import OUTPUT, Command, option
-from torchmigrate.cli.session import open_console
+from torchmigrate.cli.options import Command, format_option
+from torchmigrate.report.console import Console
 
 
 @click.command(cls=Command, short_help="Print the version.")
-@option(
-    "--output-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    group=OUTPUT,
-    help="The format of the output. [default: text]",
-)
+@format_option("output", "text", "json")
 def version(output_format: str) -> int:
     """Print the version of torchmigrate, as `--version` does."""
     import json
 
     text = json.dumps({"version": __version__}) if output_format == "json" else f"torchmigrate {__version__}"
-    open_console("never").out(text + "\n")
+    Console("never").out(text + "\n")
     return 0

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from torchmigrate.cli.session import open_console
 from torchmigrate.files.paths import forget, is_dir
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.project.discover import DEFAULT_EXCLUDE
+from torchmigrate.report.console import Console
 
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen, what was scrolled out of it, and back to its first line
 _SETTLED = 100  # milliseconds without a change after which files are checked
@@ -28,7 +28,7 @@ def watch(paths: Sequence[Path], check: Callable[[], int], color: str) -> int:
         click.ClickException: the paths cannot be watched.
         KeyboardInterrupt: always, in the end.
     """
-    console = open_console(color)
+    console = Console(color)
     changes = _changes({path if is_dir(path) else path.parent for path in paths})
     try:
         next(changes)  # what changes from now on is noticed

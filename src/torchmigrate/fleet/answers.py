@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from torchmigrate.fleet.queries import Answer
+from torchmigrate.report.document import columns
 
 FORMATS = ("table", "csv", "json")
 _WIDEST = 60  # characters of a cell in a table
@@ -33,22 +34,11 @@ def _table(answer: Answer) -> str:
         return ""
     rows = [[_shortened(_cell(value)) for value in row] for row in answer.rows]
     numbers = [
-        all(isinstance(row[index], (int, float, type(None))) for row in answer.rows) and bool(rows)
+        index
         for index in range(len(answer.columns))
+        if rows and all(isinstance(row[index], (int, float, type(None))) for row in answer.rows)
     ]
-    widths = [
-        max(len(title), *(len(row[index]) for row in rows)) if rows else len(title)
-        for index, title in enumerate(answer.columns)
-    ]
-    lines = [answer.columns, *rows]
-    text = ""
-    for line in lines:
-        cells = zip(line, widths, numbers, strict=True)
-        text += "  ".join(
-            cell.rjust(width) if number else cell.ljust(width) for cell, width, number in cells
-        ).rstrip()
-        text += "\n"
-    return text
+    return "".join(f"{line}\n" for line in columns([answer.columns, *rows], numbers=numbers))
 
 
 def _cell(value: Any) -> str:

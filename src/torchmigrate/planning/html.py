@@ -10,7 +10,7 @@ from torchmigrate.planning.groups import efforts_line
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effect, Effort, Place, Plan, Row
 from torchmigrate.report.bars import BarColumn, BarPart, chart
-from torchmigrate.report.document import as_html as html_of
+from torchmigrate.report.web_page import as_html as html_of
 from torchmigrate.versions.releases import Version, show_version
 
 _TEMPLATE = Path(__file__).parent / "templates" / "plan.html.jinja"

@@ -1,4 +1,4 @@
-"""A document, and its text for a terminal, in Markdown and in HTML.
+"""A document, and its text for a terminal and in Markdown; `web_page.py` makes a page of it.
 
 A text is a string, in which `code` is between backticks, or a tuple of strings and other parts.
 """
@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from markupsafe import Markup
-from markupsafe import escape as html_escape
 from msgspec import Struct
 
 from torchmigrate.findings import Severity
 from torchmigrate.printing import printable
 from torchmigrate.report.style import Style
-from torchmigrate.report.web_page import TEMPLATES, web_page
 
 _NOTHING = "·"  # in a cell, on a terminal
 _MOST_DETAILS = 5  # of an entry, in Markdown
 _MOST_OPEN = 20  # entries of a list that are shown before a click
-_MOST_OF_DIFF = 2000  # lines
 
 
 class Code(NamedTuple):
@@ -228,7 +223,7 @@ def _list_lines(block: List, style: Style) -> Iterator[str]:
 
 
 def _table_lines(table: Table, style: Style) -> Iterator[str]:
-    cells = [[_cell(each) for each in row.cells] for row in table.rows]
+    cells = [[cell_of(each) for each in row.cells] for row in table.rows]
     texts = [
         [printable(" ".join(filter(None, (cell.text, cell.in_brackets)))) for cell in row] for row in cells
     ]
@@ -266,7 +261,8 @@ def columns(
         yield line.rstrip()
 
 
-def _cell(cell: Cell | str | int) -> Cell:
+def cell_of(cell: Cell | str | int) -> Cell:
+    """A cell; the number 0 is an empty one."""
     return cell if isinstance(cell, Cell) else Cell(str(cell or ""))
 
 
@@ -289,7 +285,7 @@ def _markdown(blocks: Sequence[Block], level: int) -> Iterator[str]:
             yield _markdown_row(block.heads)
             yield _markdown_row(["---", *["---:"] * (len(block.heads) - 1)])
             for row in block.rows:
-                yield _markdown_row([_markdown_cell(_cell(each)) for each in row.cells])
+                yield _markdown_row([_markdown_cell(cell_of(each)) for each in row.cells])
         elif isinstance(block, List):
             folded = bool(block.summary) and block.is_long
             if folded:
@@ -343,45 +339,3 @@ def markdown_text(text: Text) -> str:
 def escape(text: str) -> str:
     """Text that means nothing in Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", text)
-
-
-# ---- HTML --------------------------------------------------------------------------------------------------
-
-
-def as_html(document: Document, template: Path = TEMPLATES / "document.html.jinja", **values: Any) -> str:
-    """The document as a page. template: one that extends the usual one; values: what it needs besides."""
-    filters = {"text": html_text, "cell": _cell, "diff": _html_diff}
-    return web_page(template, filters=filters, document=document, **values)
-
-
-def html_text(text: Text) -> Markup:
-    """A text with its parts as elements."""
-    return Markup("").join(map(_html_part, parts_of(text)))
-
-
-def _html_part(part: Part) -> Markup:
-    if isinstance(part, str):
-        return html_escape(part)
-    if isinstance(part, Code):
-        return Markup("<code>{}</code>").format(part.code)
-    if isinstance(part, Label):
-        return Markup('<span class="chip {}">{}</span>').format(part.kind, part.text)
-    path, _, row = part.text.rpartition(":")
-    return Markup('<a class="source" href="{}">{}<wbr>:{}</a>').format(
-        part.address, Markup("/<wbr>").join(path.split("/")), row
-    )
-
-
-def _html_diff(diff: str) -> Markup:
-    """The lines of a diff of git, each as an element with its kind."""
-    lines = diff.splitlines()
-    shown = Markup("")
-    kinds = {"@": "place", "+": "new", "-": "old"}
-    for line in lines[:_MOST_OF_DIFF]:
-        if line.startswith("+++ b/"):
-            shown += Markup('<span class="file">{}</span>').format(line[6:])
-        elif not line.startswith(("diff ", "index ", "--- ", "+++ ")):
-            shown += Markup('<span class="{}">{}</span>').format(kinds.get(line[:1], "same"), line)
-    if len(lines) > _MOST_OF_DIFF:
-        shown += Markup('<span class="place">and {} more lines</span>').format(len(lines) - _MOST_OF_DIFF)
-    return shown

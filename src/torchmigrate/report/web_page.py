@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from torchmigrate.report.document import Code, Document, Label, Part, Text, cell_of, parts_of
+
+_MOST_OF_DIFF = 2000  # lines
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -57,3 +60,45 @@ def web_page(
 
 def _policy_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+# ---- documents ----------------------------------------------------------------------------------------
+
+
+def as_html(document: Document, template: Path = TEMPLATES / "document.html.jinja", **values: Any) -> str:
+    """A document as a page. template: one that extends the usual one; values: what it needs besides."""
+    filters = {"text": html_text, "cell": cell_of, "diff": _html_diff}
+    return web_page(template, filters=filters, document=document, **values)
+
+
+def html_text(text: Text) -> Markup:
+    """A text with its parts as elements."""
+    return Markup("").join(map(_html_part, parts_of(text)))
+
+
+def _html_part(part: Part) -> Markup:
+    if isinstance(part, str):
+        return escape(part)
+    if isinstance(part, Code):
+        return Markup("<code>{}</code>").format(part.code)
+    if isinstance(part, Label):
+        return Markup('<span class="chip {}">{}</span>').format(part.kind, part.text)
+    path, _, row = part.text.rpartition(":")
+    return Markup('<a class="source" href="{}">{}<wbr>:{}</a>').format(
+        part.address, Markup("/<wbr>").join(path.split("/")), row
+    )
+
+
+def _html_diff(diff: str) -> Markup:
+    """The lines of a diff of git, each as an element with its kind."""
+    lines = diff.splitlines()
+    shown = Markup("")
+    kinds = {"@": "place", "+": "new", "-": "old"}
+    for line in lines[:_MOST_OF_DIFF]:
+        if line.startswith("+++ b/"):
+            shown += Markup('<span class="file">{}</span>').format(line[6:])
+        elif not line.startswith(("diff ", "index ", "--- ", "+++ ")):
+            shown += Markup('<span class="{}">{}</span>').format(kinds.get(line[:1], "same"), line)
+    if len(lines) > _MOST_OF_DIFF:
+        shown += Markup('<span class="place">and {} more lines</span>').format(len(lines) - _MOST_OF_DIFF)
+    return shown
