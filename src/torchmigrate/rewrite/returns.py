@@ -19,26 +19,24 @@ def values_returned(
     statement: ast.Return,
     codes: Sequence[str],
     *,
-    first: bool = False,
     unpacked: bool = False,
 ) -> list[Edit] | None:
-    """More values after what a statement returns, or before it.
+    """More values after what a statement returns.
 
     Args:
         codes: the new values.
-        first: whether they come before the others.
         unpacked: whether the value is a tuple, and they become part of it; where it is written as one they do
             anyway.
 
     None where LibCST does not see the statement as Python does.
     """
     try:
-        return _edits(source, statement, ", ".join(codes), first, unpacked)
+        return _edits(source, statement, ", ".join(codes), unpacked)
     except CannotFix:
         return None
 
 
-def _edits(source: Source, statement: ast.Return, added: str, first: bool, unpacked: bool) -> list[Edit]:
+def _edits(source: Source, statement: ast.Return, added: str, unpacked: bool) -> list[Edit]:
     """As `values_returned`, whose `codes` are `added`. Raises CannotFix."""
     start, end = source.span(statement)
     node = _parse(source.text[start:end])
@@ -49,11 +47,8 @@ def _edits(source: Source, statement: ast.Return, added: str, first: bool, unpac
         return [Edit(end, end, f" {added}")]
     if isinstance(node.whitespace_after_return, cst.BaseParenthesizableWhitespace):
         cursor.skip(node.whitespace_after_return)
-    gap = "" if source.text[cursor.position - 1].isspace() else " "
     if isinstance(value, cst.Tuple):
         at = cursor.skip(*value.lpar)
-        if first:
-            return [Edit(at, at, f"{added}, " if value.lpar else f"{gap}{added}, ")]
         *others, last = value.elements
         at = cursor.skip(*others, last.with_changes(comma=cst.MaybeSentinel.DEFAULT))
         return [Edit(at, at, f", {added}")]
@@ -61,8 +56,7 @@ def _edits(source: Source, statement: ast.Return, added: str, first: bool, unpac
     if unpacked and tightness(value) < PRIMARY:
         opening, closing = "*(", ")"
     # A star in `return` without parentheses needs Python 3.8, which every torch of today has.
-    before, behind = (f"{gap}{added}, {opening}", closing) if first else (opening, f"{closing}, {added}")
-    edits = Edit(cursor.position, cursor.position, before), Edit(end, end, behind)
+    edits = Edit(cursor.position, cursor.position, opening), Edit(end, end, f"{closing}, {added}")
     return [edit for edit in edits if edit.text]
 
 

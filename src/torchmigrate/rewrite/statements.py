@@ -247,6 +247,17 @@ class Rewriting:
         for line in new.body:
             self._insert(at, line, like, frame=f"{self._lines_of_file.step}{{}}")
 
+    def add_lines(self, statement: ast.stmt, text: str) -> None:
+        """Lines of new code after a statement, with its indentation in front."""
+        at, like = self.after(statement), self.first_line(statement)
+        for line in text.removesuffix("\n").split("\n"):
+            self._insert(at, line, like, minus="" if line else self.indent(statement))
+
+    @property
+    def step(self) -> str:
+        """One step of the indentation of the file."""
+        return self._lines_of_file.step
+
     def wrap(self, statements: Sequence[ast.stmt], manager: Code) -> None:
         """Put neighbours in a block under a `with`."""
         first = self.first_line(statements[0])

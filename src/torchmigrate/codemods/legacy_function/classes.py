@@ -3,63 +3,53 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from msgspec import Struct, field
 
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.semantics.flow.calls import default_of
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.source.trees import is_docstring, walk
 
 Method = ast.FunctionDef
 # What a context has as well, under the same name.
-_CONTEXT = frozenset(
+CONTEXT = frozenset(
     ("saved_tensors", "save_for_backward", "mark_dirty", "mark_non_differentiable", "needs_input_grad")
 ) | {"set_materialize_grads", "saved_variables"}
 # What an old function had and a context has not, or has for itself.
 _GONE = frozenset(
     ("mark_shared_storage", "next_functions", "previous_functions", "register_hook", "to_save", "apply")
 ) | frozenset(("dirty_tensors", "non_differentiable", "metadata", "name", "__dict__", "__class__"))
-
-
-class Parameter(Struct, eq=False):
-    """A parameter of `__init__`, which becomes one of `forward`."""
-
-    name: str
-    annotation: ast.expr | None
-    default: ast.expr | None
-
-    @property
-    def literal(self) -> bool:
-        """Whether the default means the same everywhere."""
-        return self.default is not None and is_literal(self.default)
+_BOTH = ("forward", "backward")
+# What an object had, and only a call has now.
+OF_CALLS = sorted(CONTEXT | _GONE | {*_BOTH})
 
 
 class LegacyClass(Struct, eq=False):
     """An old function class, all parts of it understood.
 
-    first: the parameters of `__init__` go before the inputs, since these are any number.
-    dropped: statements of `__init__` that have no place in `forward`.
+    settings: the parameters of `__init__`, which become some of `forward`. state: attributes of an object.
     """
 
     node: ast.ClassDef
     forward: Method
     backward: Method | None
     init: Method | None
-    helpers: dict[str, Method]
-    statics: frozenset[str]
-    parameters: list[Parameter] = field(default_factory=list)
-    inputs: int = 0  # those of forward without `*args`
-    varargs: bool = False
-    first: bool = False
-    dropped: list[ast.stmt] = field(default_factory=list)
-    attributes: frozenset[str] = frozenset()  # of the class itself
-    carried: str | None = None  # an attribute that one call of an object leaves to the next
+    settings: list[ast.arg] = field(default_factory=list)
+    state: set[str] = field(default_factory=set)
 
     @property
     def methods(self) -> list[Method]:
-        """All methods that become static, `__init__` not among them."""
-        some = [self.forward, *([self.backward] if self.backward else []), *self.helpers.values()]
-        return sorted(some, key=lambda item: item.lineno)
+        """`forward` and `backward`."""
+        return [self.forward, *([self.backward] if self.backward else [])]
+
+    @property
+    def inputs(self) -> int:
+        return len(self.forward.args.args) - 1
+
+    def default(self, setting: ast.arg) -> ast.expr | None:
+        return default_of(self.init, setting.arg) if self.init is not None else None
 
 
 def is_static(node: ast.FunctionDef) -> bool:
@@ -78,8 +68,8 @@ def legacy_forward(node: ast.ClassDef) -> Method | None:
     return None
 
 
-def self_name(method: Method) -> str:
-    """The name of a method's first parameter.
+def first_parameter(method: Method) -> ast.arg:
+    """The first parameter of a method, `self`.
 
     Raises:
         Unclear: it has none.
@@ -87,120 +77,95 @@ def self_name(method: Method) -> str:
     arguments = [*method.args.posonlyargs, *method.args.args]
     if not arguments:
         raise Unclear(f"`{method.name}` has no `self`")
-    return arguments[0].arg
+    return arguments[0]
+
+
+def members_of(method: Method, local: TreeIndex) -> Iterator[ast.Attribute]:
+    """Every `self.x` of a method, without the call of the base's `__init__`.
+
+    Raises:
+        Unclear: there is something in it that has no counterpart.
+    """
+    own = first_parameter(method)
+    skipped = {node for item in method.body if calls_base_init(item, own.arg) for node in walk(item)}
+    for node in walk(method):
+        if isinstance(node, ast.arg) and node.arg == own.arg and node is not own:
+            raise Unclear(f"`{own.arg}` has another meaning inside of `{method.name}`")
+        if own.arg != "ctx" and getattr(node, "id", getattr(node, "arg", "")) == "ctx":
+            raise Unclear("`ctx` has another meaning there")
+        if not isinstance(node, ast.Name) or node in skipped or node.id not in (own.arg, "super"):
+            continue
+        outer = local.parent(node)
+        if node.id == "super":
+            raise Unclear(f"cannot analyze how `{method.name}` calls the base class")
+        if not isinstance(outer, ast.Attribute):
+            raise Unclear(f"`{method.name}` passes the function object on")
+        if outer.attr in _GONE or (not isinstance(outer.ctx, ast.Load) and outer.attr in CONTEXT):
+            raise Unclear(f"a context has no `{own.arg}.{outer.attr}`, or one with another meaning")
+        if outer.attr in (*_BOTH, "__init__"):
+            raise Unclear(f"`{method.name}` calls `{own.arg}.{outer.attr}`")
+        if local.in_fstring(node):
+            raise Unclear(f"`{own.arg}` is used in an f-string")
+        yield outer
 
 
 def read_class(node: ast.ClassDef, local: TreeIndex) -> LegacyClass:
-    """Take a class apart.
+    """Take a class apart that has nothing but `__init__`, `forward` and `backward`.
 
     Args:
         node: a class for which `legacy_forward` finds something.
         local: the names of the file.
 
     Raises:
-        Unclear: there is something in it that has no counterpart.
+        Unclear: there is something in it that static methods cannot do.
     """
-    forward = legacy_forward(node)
-    assert forward is not None, "only called for old classes"
-    backward = init = None
-    helpers: dict[str, Method] = {}
-    statics: set[str] = set()
-    attributes: set[str] = set()
+    found: dict[str, Method] = {}
     for item in node.body:
-        if isinstance(item, ast.FunctionDef):
-            if is_static(item):
-                statics.add(item.name)
-            elif item.name == "__init__":
-                init = item
-            elif item.name == "backward":
-                backward = item
-            elif item.name == "forward":
-                pass
-            elif (
-                item.name.startswith("__")
-                or item.decorator_list
-                or item.name in ("setup_context", "jvp", "vmap")
-            ):
-                raise Unclear(f"its method `{item.name}` has no place in the new class")
-            else:
-                helpers[item.name] = item
-        elif isinstance(item, ast.Assign) and all(isinstance(target, ast.Name) for target in item.targets):
-            attributes.update(target.id for target in item.targets if isinstance(target, ast.Name))
-        elif isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            attributes.add(item.target.id)
+        if isinstance(item, ast.FunctionDef) and item.name in (*_BOTH, "__init__"):
+            found[item.name] = item
+            if item.decorator_list or item.args.kwarg or item.args.posonlyargs:
+                raise Unclear(f"`{item.name}` has a decorator or unusual parameters")
         elif not isinstance(item, ast.Pass) and not is_docstring(item):
-            raise Unclear("the class contains statements other than methods")
-    if "backward" in statics:
-        raise Unclear("`backward` is static, but `forward` is not")
-    if node.decorator_list or node.keywords or len(node.bases) != 1:
-        raise Unclear("the class has a decorator, a metaclass or several bases")
-    found = LegacyClass(
-        node, forward, backward, init, helpers, frozenset(statics), attributes=frozenset(attributes)
-    )
-    _read_forward(found)
+            raise Unclear("the class has more than `__init__`, `forward` and `backward`")
+    forward, backward, init = found["forward"], found.get("backward"), found.get("__init__")
+    made = LegacyClass(node, forward, backward, init)
+    if any(item.args.kwonlyargs or item.args.defaults for item in made.methods):
+        raise Unclear("`forward` or `backward` has parameters with defaults")
     if init is not None:
-        _read_init(found, init, local)
-    _check_state(found, local)
-    return found
+        _read_init(made, init)
+    stored: dict[Method, set[str]] = {}
+    read: set[str] = set()
+    for method in (*made.methods, *([init] if init else [])):
+        stored[method] = set()
+        for member in members_of(method, local):
+            (read if isinstance(member.ctx, ast.Load) else stored[method]).add(member.attr)
+    made.state = set().union(*stored.values())
+    unknown = sorted(read - made.state - CONTEXT)
+    if unknown:
+        raise Unclear(f"the class never sets `{unknown[0]}`")
+    return made
 
 
-def _read_forward(found: LegacyClass) -> None:
-    arguments = found.forward.args
-    if arguments.kwonlyargs or arguments.kwarg or arguments.posonlyargs:
-        raise Unclear("`forward` has keyword parameters")
-    self_name(found.forward)
-    found.inputs = len(arguments.args) - 1
-    found.varargs = arguments.vararg is not None
-    if found.backward is not None:
-        given = found.backward.args
-        if given.kwonlyargs or given.kwarg or given.posonlyargs or given.defaults:
-            raise Unclear("`backward` has keyword parameters")
-    found.first = found.varargs or bool(arguments.defaults)
-
-
-def _read_init(found: LegacyClass, init: Method, local: TreeIndex) -> None:
-    arguments = init.args
-    if arguments.vararg or arguments.kwarg or arguments.posonlyargs or init.decorator_list:
-        raise Unclear("`__init__` takes arbitrary arguments")
-    own = self_name(init)
-    plain = arguments.args[1:]
-    defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
-    defaults += arguments.defaults
-    for argument, default in (
-        *zip(plain, defaults[-len(plain) :] if plain else [], strict=True),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ):
-        found.parameters.append(Parameter(argument.arg, argument.annotation, default))
-    required_after = False
-    for parameter in reversed(found.parameters):
-        if parameter.default is None:
-            required_after = True
-        elif required_after:
-            raise Unclear("a parameter of `__init__` with a default comes before one without")
-    for statement in init.body:
-        if _calls_base_init(statement, own) or isinstance(statement, ast.Pass):
-            found.dropped.append(statement)
-    for node in walk(init):
-        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)):
-            raise Unclear("`__init__` returns early")
-        if (
-            isinstance(node, ast.Name)
-            and node.id == "super"
-            and not any(local.statement_of(node) is item for item in found.dropped)
-        ):
-            raise Unclear("cannot analyze how `__init__` calls the base class")
-    taken = {item.arg for item in found.forward.args.args}
-    if found.forward.args.vararg is not None:
-        taken.add(found.forward.args.vararg.arg)
-    bound = {item.name for item in found.parameters} | {
+def _read_init(found: LegacyClass, init: Method) -> None:
+    if init.args.vararg:
+        raise Unclear("`__init__` takes any number of arguments")
+    found.settings = [*init.args.args[1:], *init.args.kwonlyargs]
+    if found.settings and found.forward.args.vararg is not None:
+        raise Unclear("`forward` takes any number of inputs")
+    given = [found.default(item) is not None for item in found.settings]
+    if given != sorted(given):
+        raise Unclear("a parameter of `__init__` with a default comes before one without")
+    if any(isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for node in walk(init)):
+        raise Unclear("`__init__` returns early")
+    taken = {item.arg for item in found.forward.args.args[1:]}
+    bound = {item.arg for item in found.settings} | {
         node.id for node in walk(init) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    clash = sorted(bound & taken)
-    if clash:
-        raise Unclear(f"`__init__` and `forward` both have a variable `{clash[0]}`")
+    if bound & taken:
+        raise Unclear(f"`__init__` and `forward` both have a variable `{min(bound & taken)}`")
 
 
-def _calls_base_init(node: ast.stmt, own: str) -> bool:
+def calls_base_init(node: ast.stmt, own: str) -> bool:
     """`super().__init__()`, `super(Mine, self).__init__()`, `Function.__init__(self)`."""
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
@@ -213,90 +178,20 @@ def _calls_base_init(node: ast.stmt, own: str) -> bool:
     return len(call.args) == 1 and isinstance(call.args[0], ast.Name) and call.args[0].id == own
 
 
-def is_literal(node: ast.expr) -> bool:
-    """An immutable literal: a number, a string, None, a tuple of those."""
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return not isinstance(node, (ast.List, ast.Dict, ast.Set))
-
-
-def _check_state(found: LegacyClass, local: TreeIndex) -> None:
-    """Whether every use of `self` is an attribute that a context can have."""
-    stored: set[str] = set()
-    read: dict[str, None] = {}
-    everything = [*found.methods, *([found.init] if found.init else [])]
-    for method in everything:
-        own = self_name(method)
-        for node in walk(method):
-            if not isinstance(node, ast.Name) or node.id != own:
-                if isinstance(node, ast.arg) and node.arg == own and node is not _first(method):
-                    raise Unclear(f"`{own}` has another meaning inside of `{method.name}`")
-                continue
-            outer = local.parent(node)
-            if any(local.statement_of(node) is item for item in found.dropped):
-                continue
-            if not isinstance(outer, ast.Attribute):
-                raise Unclear(f"`{method.name}` passes the function object on")
-            name = outer.attr
-            if name in _GONE or (not isinstance(outer.ctx, ast.Load) and name in _CONTEXT):
-                raise Unclear(f"a context has no `{own}.{name}`, or one with another meaning")
-            if isinstance(outer.ctx, ast.Load):
-                read[name] = None
-            else:
-                stored.add(name)
-            called = local.parent(outer)
-            if name in found.helpers or name in found.statics:
-                if not isinstance(called, ast.Call) or called.func is not outer:
-                    raise Unclear(f"`{own}.{name}` is passed on")
-            elif name in ("forward", "backward", "__init__"):
-                raise Unclear(f"`{method.name}` calls `{own}.{name}`")
-    found.carried = _carried(found)
-    both = sorted(stored & (found.attributes | found.helpers.keys() | found.statics))
-    if both:
-        raise Unclear(f"`{both[0]}` is both a class attribute and an instance attribute")
-    known = stored | found.attributes | found.helpers.keys() | found.statics | _CONTEXT
-    unknown = [name for name in read if name not in known]
-    if unknown:
-        raise Unclear(f"the class never sets `{unknown[0]}`")
-
-
-def _carried(found: LegacyClass) -> str | None:
+def carried(found: LegacyClass, local: TreeIndex) -> str | None:
     """An attribute that `__init__` sets, and a call changes after it has, or may have, been read."""
     if found.init is None:
         return None
-    forward = found.forward
-    changed = set().union(*(_stored(method, method) for method in found.methods)) & _stored(
-        found.init, found.init
-    )
+    made = {item.attr for item in members_of(found.init, local) if not isinstance(item.ctx, ast.Load)}
+    members = [item for method in found.methods for item in members_of(method, local)]
+    changed = made & {item.attr for item in members if not isinstance(item.ctx, ast.Load)}
     settled: set[str] = set()
-    for statement in forward.body:
-        read = {item.attr for item in _attributes(statement, forward) if isinstance(item.ctx, ast.Load)}
-        for node in walk(statement):
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
-                read.add(node.target.attr)
-        late = read & changed - settled
+    for statement in found.forward.body:
+        here = [item for item in members if item in walk(statement)]
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        # `self.x += 1` reads, too.
+        late = {item.attr for item in here if item not in targets} & changed - settled
         if late:
             return min(late)
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        settled.update(item.attr for item in _attributes(statement, forward) if item in targets)
+        settled.update(item.attr for item in here if item in targets)
     return None
-
-
-def _stored(node: ast.AST, method: Method) -> set[str]:
-    return {item.attr for item in _attributes(node, method) if not isinstance(item.ctx, ast.Load)}
-
-
-def _attributes(node: ast.AST, method: Method) -> list[ast.Attribute]:
-    """The attributes of the object in a part of a method."""
-    own = self_name(method)
-    return [
-        item
-        for item in walk(node)
-        if isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name) and item.value.id == own
-    ]
-
-
-def _first(method: Method) -> ast.arg:
-    return [*method.args.posonlyargs, *method.args.args][0]

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.legacy_function.calls import CallSites, check_fresh
+from torchmigrate.codemods.legacy_function.calls import CallSites
 from torchmigrate.codemods.legacy_function.classes import LegacyClass, is_static, legacy_forward, read_class
 from torchmigrate.codemods.legacy_function.methods import ClassRewriting
-from torchmigrate.findings import Applicability, Finding, Fix, Reason, because
+from torchmigrate.codemods.legacy_function.objects import keep_objects
+from torchmigrate.findings import Finding, Fix, Reason, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import name_span
@@ -21,19 +22,18 @@ from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.versions.range import applicability
 
-_ELSEWHERE = "the calls are in other files: replace `{name}(...)(x)` with `{name}.apply(x, ...)` there"
+_KEPT = "`{name}` is a plain class after the fix, and `isinstance(f, Function)` is False for its objects"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding at the base and the methods of every old class, and at its calls; one fix for all."""
-    local: TreeIndex | None = None
+    local = file.flow.index
     for hit in hits:
         node = hit.use.statement
         if not isinstance(node, ast.ClassDef):
             continue
         if legacy_forward(node) is None:
             continue
-        local = local or TreeIndex(file.names)
         if _works_as_it_is(node, local):
             continue
         places: list[ast.expr] = []
@@ -76,23 +76,34 @@ def _fix(rule: Rule, node: ast.ClassDef, file: FileContext, local: TreeIndex, pl
     Raises:
         Unclear, Crowded: why there is none.
     """
-    if isinstance(local.function_of(node), ast.ClassDef):
-        raise Unclear(f"`{node.name}` is defined in another class")
-    rewriting = file.rewriting()
-    calls: CallSites | None = None
-    try:
-        found: LegacyClass = read_class(node, local)
-        calls = CallSites(found, rewriting, local)
-        calls.write()
-        ClassRewriting(found, rewriting, local).write()
-        edits = rewriting.edits()
-    finally:
-        places.extend(calls.places if calls is not None else _made(node, local))
+    if isinstance(local.function_of(node), ast.ClassDef) or any(
+        isinstance(item, ast.FunctionDef) and item.name == "backward" and is_static(item)
+        for item in node.body
+    ):
+        raise Unclear(f"`{node.name}` is defined in another class, or its `backward` is static")
+    if node.decorator_list or node.keywords or len(node.bases) != 1:
+        raise Unclear("the class has a decorator, a metaclass or several bases")
     level, reasons = applicability(rule.cases[0], rule, file.versions)
-    if not places:
-        check_fresh(found)
-        level, reasons = Applicability.DISPLAY, because(_ELSEWHERE.format(name=node.name))
-    return file.fixes.fix(rule, f"Make the methods of `{node.name}` static", level, reasons, edits)
+    try:
+        rewriting = file.rewriting()
+        found: LegacyClass = read_class(node, local)
+        calls = CallSites(found, rewriting, file.flow)
+        calls.write()
+        ClassRewriting(found, rewriting, file.flow).write()
+        edits = rewriting.edits()
+        places.extend(calls.places)
+        title = f"Make the methods of `{node.name}` static"
+    except (Unclear, Crowded) as error:
+        places.extend(_made(node, local))
+        rewriting = file.rewriting()
+        try:
+            keep_objects(node, rewriting, file.flow)
+            edits = rewriting.edits()
+        except (Unclear, Crowded):
+            raise error from None
+        title = f"Keep the objects of `{node.name}`, and run them by an autograd function"
+        reasons = because(_KEPT.format(name=node.name))
+    return file.fixes.fix(rule, title, level, reasons, edits)
 
 
 def _made(node: ast.ClassDef, local: TreeIndex) -> list[ast.expr]:
