@@ -195,24 +195,6 @@ FUNCTIONS = {
         "return s.softmax(-1) @ v",
         "attn_mask=keep if mask is not None else None",
     ),
-    "two masks": (
-        "m = mask.bool()\ns = (q @ k.mT).masked_fill(~m, -1e9)\ns = s.masked_fill(mask.sum(0) < 1, -1e9)\n"
-        "return s.softmax(-1) @ v",
-        "attn_mask=m & (mask.sum(0) >= 1)",
-    ),
-    "one mask always, one perhaps": (
-        """
-        s = (q @ k.mT).masked_fill(q.sum(-1, keepdim=True) < -9, -1e9)
-        if mask is not None:
-            s = s.masked_fill(mask == 0, -1e9)
-        return s.softmax(-1) @ v
-        """,
-        "(mask != 0) & (q.sum(-1, keepdim=True) >= -9) if mask is not None else q.sum(-1, keepdim=True) >= -9",
-    ),
-    "two biases": (
-        "s = q @ k.mT + mask\ns += mask.T * 2\nreturn s.softmax(-1) @ v",
-        "attn_mask=mask + mask.T * 2",
-    ),
     "mask before the scale": (
         "s = (q @ k.mT).masked_fill(mask == 0, -1e9) / math.sqrt(8)\nreturn s.softmax(-1) @ v",
         "attn_mask=mask != 0, scale=1.0 / math.sqrt(8)",
@@ -276,16 +258,6 @@ def test_without_the_mask(name: str) -> None:
         ("w = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=2)\nreturn torch.bmm(w, v)", "(q, k, v, scale"),
         ("w = F.softmax(q.bmm(k.permute(0, 2, 1)), dim=-1)\nreturn w.bmm(v)", "(q, k, v, scale"),
         (
-            "s = torch.baddbmm(q.new_empty(4, 5, 5), q, k.transpose(1, 2), beta=0, alpha=0.5)\n"
-            "return s.softmax(-1) @ v",
-            "(q, k, v, scale=0.5)",
-        ),
-        (
-            "s = torch.baddbmm(q.new_ones(5).cumsum(0).expand(4, 5, 5), q, k.transpose(1, 2))\n"
-            "return s.softmax(2) @ v",
-            "attn_mask=q.new_ones(5).cumsum(0).expand(4, 5, 5)",
-        ),
-        (
             "w = torch.einsum('bct,bcs->bts', q.mT, k.mT * 0.5)\nw = torch.softmax(w.float(), dim=-1).type(w.dtype)\n"
             "return torch.einsum('bts,bcs->bct', w, v.mT)",
             "q, (k.mT * 0.5).transpose(-2, -1), v",
@@ -317,14 +289,6 @@ MODULES = {
     "layers in a row": (
         "return self.attend(q @ k.mT) @ v",
         "self.attend = nn.Sequential(nn.Softmax(dim=-1), nn.Dropout(0.1))",
-    ),
-    "layer in a branch": (
-        "a = (q @ k.mT).softmax(-1)\nif self.drop is not None:\n    a = self.drop(a)\nreturn a @ v",
-        "self.drop = nn.Dropout(0.1)",
-    ),
-    "function in a branch": (
-        "a = (q @ k.mT).softmax(-1)\nif self.training:\n    a = F.dropout(a, self.p)\nreturn a @ v",
-        "self.p = 0.1",
     ),
     "training": (
         "a = (q @ k.mT).softmax(-1)\nreturn F.dropout(a, self.p, self.training) @ v",
@@ -361,9 +325,6 @@ def test_dropout_is_applied_in_training_only() -> None:
         in check(module(*MODULES["layers in a row"]))[1]
     )
     assert "dropout_p=self.p if self.training else 0.0" in check(module(*MODULES["training"]))[1]
-    assert "dropout_p=self.p if self.training else 0.0" in check(module(*MODULES["function in a branch"]))[1]
-    branch = check(module(*MODULES["layer in a branch"]))[1]
-    assert "dropout_p=self.drop.p if self.drop is not None and self.drop.training else 0.0" in branch
 
 
 @pytest.mark.parametrize(
@@ -387,7 +348,9 @@ def test_dropout_is_applied_in_training_only() -> None:
         ("q = q.float()\nw = F.softmax(q @ k.float().mT, -1).to(v.dtype)\nreturn w @ v", "query and key are cast"),
         ("w = (q @ k.mT).softmax(-1)\nreturn v @ w.transpose(1, 2)", "dimensions of the weights are permuted"),
         ("s = (q @ k.mT).view(2, 3, 5, 5)\nreturn s.softmax(-1) @ v", "the scores are reshaped"),
-        ("s = torch.baddbmm(mask, q, k, beta=2)\nreturn s.softmax(-1) @ v", "its own factor"),
+        ("s = torch.baddbmm(mask, q, k, beta=0)\nreturn s.softmax(-1) @ v", "used in another operation"),
+        ("s = q @ k.mT + mask\ns += mask.T * 2\nreturn s.softmax(-1) @ v", "there are several masks"),
+        ("w = (q @ k.mT).softmax(-1)\nif mask:\n    w = F.dropout(w, 0.1)\nreturn w @ v", "`w` changes in a branch"),
         ("w = nn.Dropout(0.1)((q @ k.mT).softmax(-1))\nreturn w @ v", "created in place"),
         (
             "s = q @ k.mT\nif mask.any():\n    mask = mask.logical_not()\n    s = s.masked_fill(mask, -1e9)\n"

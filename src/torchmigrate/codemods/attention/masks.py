@@ -10,7 +10,6 @@ import enum
 from collections.abc import Callable
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from torchmigrate.codemods.attention.products import is_minus_infinity
 from torchmigrate.codemods.base.operations import Reader, is_self, number, same
@@ -42,27 +41,15 @@ class Mask(Struct, frozen=True):
 
     test: the condition under which it is applied.
     boolean: whether it says which keys take part; else it is added.
-    also: a second one of the same kind, which is applied always.
     """
 
     value: ast.expr
     how: How = How.PLAIN
     test: ast.expr | None = None
     boolean: bool = False
-    also: Mask | None = None
 
     def argument(self) -> Argument:
         """The argument of the new call."""
-        if self.also is not None:
-            both = code(
-                "$one & $other" if self.boolean else "$one + $other",
-                one=self._code(),
-                other=self.also._code(),
-            )
-            if self.test is None:
-                return Argument(both, "attn_mask")
-            mask = code("$both if $test else $other", both=both, test=self.test, other=self.also._code())
-            return Argument(mask, "attn_mask")
         if self.how is How.CAUSAL and self.test is None:
             return Argument("True", "is_causal")
         mask = self._code()
@@ -103,13 +90,6 @@ def negated(node: ast.expr, reader: Reader) -> Mask:
         return Mask(node, How.FLIPPED, boolean=True)
     inner = _inverted(node)
     return Mask(inner, boolean=True) if inner is not None else Mask(node, How.INVERTED, boolean=True)
-
-
-def joined(one: Mask, other: Mask) -> Mask | None:
-    """Two masks as one; None where they are of different kinds, or both applied under conditions."""
-    if one.also or other.also or (one.test and other.test) or one.boolean is not other.boolean:
-        return None
-    return replace(other, also=one) if other.test else replace(one, also=other)
 
 
 def fill_of(node: ast.expr, reader: Reader, value_of: Callable[[ast.Name], ast.expr | None]) -> bool:

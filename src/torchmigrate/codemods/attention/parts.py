@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.codemods.attention.casts import Casts
-from torchmigrate.codemods.attention.masks import Mask, fill_of, joined, negated
+from torchmigrate.codemods.attention.masks import Mask, fill_of, negated
 from torchmigrate.codemods.attention.products import (
     STAY,
     TURN,
@@ -20,7 +20,7 @@ from torchmigrate.codemods.attention.products import (
     values_of,
 )
 from torchmigrate.codemods.attention.scale import Numbers, is_positive
-from torchmigrate.codemods.attention.sites import Site, last_dimension
+from torchmigrate.codemods.attention.sites import Site, Stages, last_dimension
 from torchmigrate.codemods.attention.trail import (
     RemovedStatements,
     binds,
@@ -29,7 +29,7 @@ from torchmigrate.codemods.attention.trail import (
     still_holds,
     written_out,
 )
-from torchmigrate.codemods.base.operations import Operation, Reader, number
+from torchmigrate.codemods.base.operations import Operation, Reader
 from torchmigrate.codemods.base.unclear import Unclear
 
 _IN_A_BRANCH = "the scores change in a branch: build an `attn_mask` from the values that are added there"
@@ -49,7 +49,6 @@ class Parts(Struct):
     divided: whether the scores are divided by `scale`.
     dropout: the probability; training: the expression that says whether it is applied, None: always.
     module: the dropout layer instead; number: which one of the `nn.Sequential` it is part of.
-    dropped_if: the test of the branch that applies the dropout.
     trail: the statements that compute nothing else.
     """
 
@@ -65,17 +64,17 @@ class Parts(Struct):
     training: ast.expr | None = None
     module: ast.Attribute | None = None
     number: int | None = None
-    dropped_if: ast.expr | None = None
 
 
 class PartsReader:
     """Takes one site apart."""
 
-    def __init__(self, site: Site, reader: Reader) -> None:
+    def __init__(self, site: Site, reader: Reader, stages: Stages) -> None:
         self.site = site
         self.reader = reader
+        self.stages = stages
         self.numbers = Numbers(reader)
-        self.trail = RemovedStatements(site)
+        self.trail = RemovedStatements(site, reader.flow.index)
         self.casts = Casts(reader)
         self.turned = False  # whether the weights are transposed where they meet the values
         self.dim: int | None = None  # of the softmax
@@ -120,7 +119,7 @@ class PartsReader:
 
     def _weights(self, node: ast.expr, before: int, turns: int = 0) -> None:
         if isinstance(node, ast.Name):
-            value, where = self._dropped(node, before) or self.trail.definition(node, before)
+            value, where = self.trail.definition(node, before)
             return self._weights(value, where, turns)
         if isinstance(node, ast.Attribute) and node.attr == "mT":
             return self._weights(node.value, before, turns + 1)
@@ -147,27 +146,6 @@ class PartsReader:
             raise Unclear("the dimensions of the weights are permuted")
         self._softmax(operation, before)
         return self._scores(inner, before)
-
-    def _dropped(self, node: ast.Name, before: int) -> tuple[ast.expr, int] | None:
-        """The weights before `if self.dropout is not None: weights = self.dropout(weights)`, and where."""
-        changes = (where for where in range(before - 1, -1, -1) if binds(self.site.block[where], node.id))
-        where = next(changes, None)
-        statement = self.site.block[where] if where is not None else None
-        if where is None or not isinstance(statement, ast.If) or statement.orelse or len(statement.body) > 1:
-            return None
-        (change,) = statement.body
-        operation = self.reader.operation(change.value) if is_plain(change) else None
-        weights = operation.operands[0] if operation is not None and operation.operands else None
-        if operation is None or operation.kind != "dropout" or not isinstance(weights, ast.Name):
-            return None
-        if weights.id != node.id:
-            return None
-        self.trail.note(node, statement)
-        self.trail.reads.append(weights)
-        self._dropout(operation, where)
-        self.found.dropped_if = statement.test
-        self.trail.capture(where, statement.test)
-        return weights, where
 
     def _softmax(self, operation: Operation, before: int) -> None:
         self.casts.of_softmax(operation)
@@ -200,8 +178,6 @@ class PartsReader:
         operation = self._operation(node)
         if operation.kind in ("matmul", "einsum"):
             return self._product(node, operation, before)
-        if operation.kind == "baddbmm":
-            return self._added_product(node, operation, before)
         if operation.kind in ("mul", "div"):
             return self._scaled(operation, before)
         if operation.kind in ("add", "sub", "masked_fill", "where"):
@@ -302,27 +278,11 @@ class PartsReader:
         """An operand of an einsum."""
         return self._transposed(node, self.site.product) if turn == TURN else Turned(node, turn)
 
-    def _added_product(self, node: ast.expr, operation: Operation, before: int) -> None:
-        """`torch.baddbmm(bias, query, key, beta=0, alpha=scale)`."""
-        beta, alpha = operation.argument(3, "beta"), operation.argument(4, "alpha")
-        if len(operation.operands) != 3 or set(operation.keywords) - {"beta", "alpha"}:
-            raise Unclear("the product has other arguments")
-        if beta is None or number(beta) == 1:
-            self._add_mask(Mask(operation.operands[0]), before)
-        elif number(beta) != 0:
-            raise Unclear("the value added to the product has its own factor")
-        if alpha is not None:
-            self._set_scale(alpha, before, divided=False)
-        query, key = operation.operands[1:]
-        self._operands(Turned(query), self._transposed(key, node), before)
-        if self.dim == 3:
-            raise Unclear("the softmax may not be over the keys")
-
     def _scaled(self, operation: Operation, before: int) -> None:
         if len(operation.operands) != 2 or operation.keywords:
             raise Unclear("the scores are scaled in an unsupported way")
         scores, scale = operation.operands
-        if operation.kind == "mul" and self._number(scores):
+        if operation.kind == "mul" and self.numbers.is_number(scores):
             scores, scale = scale, scores
         self._set_scale(scale, before, divided=operation.kind == "div")
         self._scores(scores, before)
@@ -330,20 +290,17 @@ class PartsReader:
     def _set_scale(self, scale: ast.expr, before: int, *, divided: bool) -> None:
         if self.found.scale is not None:
             raise Unclear("the scores are scaled twice")
-        if not self._number(scale):
+        if not self.numbers.is_number(scale):
             raise Unclear("the scale may be a tensor: multiply the query by it, and pass `scale=1.0`")
         self.found.scale, self.found.divided = scale, divided
         self.trail.capture(before, scale)
-
-    def _number(self, node: ast.expr) -> bool:
-        return self.numbers.is_only(node, True)
 
     def _masked(self, operation: Operation, before: int, block: list[ast.stmt]) -> tuple[ast.expr, Mask]:
         """The scores before a mask, and the mask; block: where the operation stands."""
         operands = operation.operands
         if operation.kind == "add" and len(operands) == 2 and not operation.keywords:
             scores, mask = operands
-            if not self._leads_to_product(scores, before):
+            if not self.stages.are_scores(scores):
                 scores, mask = mask, scores
             return scores, Mask(mask)
         if operation.kind == "masked_fill":
@@ -362,36 +319,15 @@ class PartsReader:
         """Whether a value that is filled in is minus infinity, perhaps by a variable."""
         return fill_of(fill, self.reader, lambda name: self.trail.take_constant(name, block))
 
-    def _leads_to_product(self, node: ast.expr, before: int) -> bool:
-        """Whether a summand is the scores: a product itself, or a name that was given one."""
-        if isinstance(node, ast.Name):
-            for where in range(before - 1, -1, -1):
-                statement = self.site.block[where]
-                if isinstance(statement, ast.Assign) and binds(statement, node.id):
-                    return self._leads_to_product(statement.value, where)
-            return False
-        operation = self.reader.operation(node)
-        if operation is None:
-            return False
-        if operation.kind in ("matmul", "einsum", "baddbmm"):
-            return True
-        if operation.kind in ("mul", "div", "add", "sub", "masked_fill", "cast"):
-            return any(self._leads_to_product(operand, before) for operand in operation.operands)
-        return False
-
     def _add_mask(self, mask: Mask, before: int) -> None:
         self.trail.capture(before, mask.value, mask.test)
         if self.found.scale is not None and not mask.boolean:
             raise Unclear("the mask is added before the scores are scaled: scale it as well")
         if self.found.scale is not None and not is_positive(self.found.scale, self.reader):
             raise Unclear("the mask is applied before the scores are scaled by a value that may be negative")
-        if self.found.mask is None:
-            self.found.mask = mask
-            return
-        both = joined(mask, self.found.mask)
-        if both is None:
+        if self.found.mask is not None:
             raise Unclear("there are several masks: combine them into one")
-        self.found.mask = both
+        self.found.mask = mask
 
     def _pattern(self, operands: tuple[ast.expr, ...]) -> str:
         pattern = operands[0].value if operands and isinstance(operands[0], ast.Constant) else None

@@ -16,7 +16,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.attention.parts import Parts, PartsReader
 from torchmigrate.codemods.attention.products import STAY
 from torchmigrate.codemods.attention.scale import is_default
-from torchmigrate.codemods.attention.sites import Site, sites
+from torchmigrate.codemods.attention.sites import Site, Stages, sites
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.operations import Reader
 from torchmigrate.codemods.base.unclear import Unclear
@@ -29,7 +29,6 @@ from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.lines import begins_line, logical_line
 from torchmigrate.rewrite.long_calls import call_instead
 from torchmigrate.rewrite.placing import use_at
-from torchmigrate.semantics.model import Scope
 from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
@@ -46,9 +45,9 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     if not _has_products(file):
         return
     reader = Reader(file.flow)
-    scopes = {id(scope.node): scope for scope in file.names.scopes}
     followed: Counter[int] = Counter()  # by the id() of the function
-    for site in sites(reader):
+    stages = Stages(reader)
+    for site in sites(reader, stages):
         key = id(site.function)
         if not followed[key] and _knows_better(site):
             followed[key] = -1
@@ -56,7 +55,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         followed[key] += 1
         span = file.source.span(site.softmax)
-        made = _fix(site, rule, file, reader, scopes.get(key)) if followed[key] <= _MOST else _TOO_MANY
+        made = _fix(site, rule, file, reader, stages) if followed[key] <= _MOST else _TOO_MANY
         finding = finding_at(rule, file, span, symbol=NEW, fix=made if isinstance(made, Fix) else None)
         if isinstance(made, str):
             finding = replace(finding, blocked_by=because(made))
@@ -78,17 +77,24 @@ def _knows_better(site: Site) -> bool:
     return any(name in (getattr(node, "attr", ""), getattr(node, "id", "")) for node in walk(site.function))
 
 
-def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope | None) -> Fix | str:
+def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, stages: Stages) -> Fix | str:
     """The fix, or why there is none."""
     source = file.source
     try:
-        parts = PartsReader(site, reader).parts()
+        parts = PartsReader(site, reader, stages).parts()
     except Unclear as error:
         return str(error)
-    if scope is None or _shares_lines(site, parts, source):
+    if _shares_lines(site, parts, source):
         return "several statements are on one line"
     spelling = file.imports.spell(
-        NEW, use_at(NEW, site.statement, [site.function.body, site.block], scope, file)
+        NEW,
+        use_at(
+            NEW,
+            site.statement,
+            [site.function.body, site.block],
+            file.flow.index.scope_at(site.function),
+            file,
+        ),
     )
     if isinstance(spelling, Refusal):
         return spelling.reason
@@ -103,12 +109,11 @@ def _fix(site: Site, rule: Rule, file: FileContext, reader: Reader, scope: Scope
     return file.fixes.fix(rule, f"Use `{NEW.rpartition('.')[2]}`", level, reason, edits)
 
 
-def _dropout(chance: Part, tests: Sequence[Part]) -> Argument:
-    """The probability of dropout where all tests hold, and none elsewhere."""
-    if not tests:
-        return Argument(code("$chance", chance=chance), "dropout_p")
-    test = tests[0] if len(tests) == 1 else code("$one and $other", one=tests[0], other=tests[1])
-    return Argument(code("$chance if $test else 0.0", chance=chance, test=test), "dropout_p")
+def _dropout(chance: Part, test: Part | None) -> Argument:
+    """The probability of dropout where a test holds, and none elsewhere."""
+    if test is not None:
+        chance = code("$chance if $test else 0.0", chance=chance, test=test)
+    return Argument(code("$chance", chance=chance), "dropout_p")
 
 
 def _without_steps(parts: Parts, site: Site, file: FileContext) -> list[Edit]:
@@ -144,14 +149,13 @@ def _arguments(parts: Parts, reader: Reader) -> list[Argument]:
     found = [Argument(part.turn.of(part.node)) for part in (query, key, parts.value)]
     if parts.mask is not None:
         found.append(parts.mask.argument())
-    tests = [] if parts.dropped_if is None else [parts.dropped_if]
     if parts.module is not None:
         index = str(parts.number) if parts.number is not None else None
         layer = code("$layer" if index is None else "$layer[$index]", layer=parts.module, index=index)
-        found.append(_dropout(code("$layer.p", layer=layer), [*tests, code("$layer.training", layer=layer)]))
+        found.append(_dropout(code("$layer.p", layer=layer), code("$layer.training", layer=layer)))
     elif parts.dropout is not None:
         chance = parts.dropout if hasattr(parts.dropout, "lineno") else "0.5"
-        found.append(_dropout(chance, tests if parts.training is None else [*tests, parts.training]))
+        found.append(_dropout(chance, parts.training))
     scale, divided = parts.scale, parts.divided
     one, other = (part.node if part.turn == STAY else None for part in (query, key))
     if scale is None:

@@ -23,6 +23,9 @@ class Numbers(Domain[bool]):
         super().__init__(reader.flow)
         self._reader = reader
 
+    def is_number(self, node: ast.expr) -> bool:
+        return self.is_only(node, True)
+
     def start(self, node: ast.AST) -> bool | None:
         if isinstance(node, ast.Constant):
             return True if type(node.value) in (int, float) else None
@@ -72,15 +75,8 @@ def _is_size(node: ast.AST) -> bool:
 
 
 def function_name(call: ast.Call, reader: Reader) -> str:
-    """The qualified name of a function of `math` or `numpy`, as the file most probably imports them."""
-    known = reader.qualified(call.func)
-    if known is not None:
-        return known
-    function = call.func
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-        module = {"np": "numpy", "numpy": "numpy", "math": "math"}.get(function.value.id, "")
-        return f"{module}.{function.attr}"
-    return "math.sqrt" if isinstance(function, ast.Name) and function.id == "sqrt" else ""
+    """The qualified name of the function that is called, of any library."""
+    return reader.qualified(call.func) or reader.flow.imported(call.func)
 
 
 def is_positive(scale: ast.expr, reader: Reader) -> bool:

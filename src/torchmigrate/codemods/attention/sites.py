@@ -47,9 +47,9 @@ class Site(Struct, frozen=True):
     owner: ast.ClassDef | None
 
 
-def sites(reader: Reader) -> list[Site]:
+def sites(reader: Reader, stages: Stages) -> list[Site]:
     """Every attention of a module, in source order."""
-    stages, index = Stages(reader), reader.flow.index
+    index = reader.flow.index
     names = reader.flow.names
     found = []
     for product in [*names.nodes(ast.BinOp), *names.nodes(ast.Call)]:
@@ -74,6 +74,9 @@ class Stages(Domain[tuple[Stage, ast.Call | None]]):
     def __init__(self, reader: Reader) -> None:
         super().__init__(reader.flow)
         self._reader = reader
+
+    def are_scores(self, node: ast.expr) -> bool:
+        return (Stage.SCORES, None) in self.of(node)
 
     def weighed(self, operation: Operation) -> Iterator[tuple[ast.expr, ast.Call]]:
         """The operands of a product that are weights, each with its softmax."""
@@ -116,8 +119,7 @@ class Stages(Domain[tuple[Stage, ast.Call | None]]):
         if operation.kind in _PRODUCTS:
             return frozenset([(Stage.SCORES, None) if not [*self.weighed(operation)] else UNKNOWN])
         if operation.kind == "softmax" and operands:
-            scores = (Stage.SCORES, None) in self.of(operands[0])
-            if scores and last_dimension(operation) and isinstance(node, ast.Call):
+            if self.are_scores(operands[0]) and last_dimension(operation) and isinstance(node, ast.Call):
                 return frozenset([(Stage.WEIGHTS, node)])
         elif operation.kind in ("transpose", "permute"):
             assert isinstance(node, ast.Call), "a call"

@@ -13,6 +13,7 @@ from typing import TypeGuard
 from torchmigrate.codemods.attention.sites import Site
 from torchmigrate.codemods.base.operations import names_in
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.source.trees import walk
 
 _RETURNED = (
@@ -29,8 +30,9 @@ class RemovedStatements:
     captured: what the new call computes, each with the statement of the block that computed it before.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, names: TreeIndex) -> None:
         self.site = site
+        self._names = names
         self.gone: list[ast.stmt] = []
         self.inner: list[tuple[ast.stmt, list[ast.stmt]]] = []
         self.reads: list[ast.expr] = []
@@ -78,19 +80,16 @@ class RemovedStatements:
     def take_constant(self, name: ast.Name, block: list[ast.stmt]) -> ast.expr | None:
         """The value of a variable that is assigned once; the assignment goes, if it is read here alone."""
         nodes = [
-            node for node in walk(self.site.function) if isinstance(node, ast.Name) and node.id == name.id
+            node for node in self._names.named(name.id) if self._names.home_of(node) is self.site.function
         ]
         stores = [node for node in nodes if not isinstance(node.ctx, ast.Load)]
-        if len(stores) != 1:
+        statement = self._names.statement_of(stores[0]) if len(stores) == 1 else None
+        home = block if statement in block else self.site.block
+        if statement not in home or not is_plain(statement):
             return None
-        for home in (block, self.site.block):
-            for statement in home:
-                if not is_plain(statement) or statement.targets[0] is not stores[0]:
-                    continue
-                if len(nodes) == 2:
-                    self.inner.append((statement, home))
-                return statement.value
-        return None
+        if len(nodes) == 2:
+            self.inner.append((statement, home))
+        return statement.value
 
     # ---- checks ----------------------------------------------------------------------------------------
 
@@ -176,7 +175,7 @@ class RemovedStatements:
                     )
 
 
-def is_plain(statement: ast.stmt) -> TypeGuard[ast.Assign]:
+def is_plain(statement: ast.stmt | None) -> TypeGuard[ast.Assign]:
     """Whether a statement assigns to one variable."""
     return (
         isinstance(statement, ast.Assign)
@@ -217,8 +216,7 @@ def binds(statement: ast.stmt, name: str) -> bool:
 def written_out(statement: ast.AugAssign) -> ast.expr:
     """`scores *= scale`, `scores += mask`: as if written out."""
     assert isinstance(statement.target, ast.Name), "it binds the name"
-    earlier = ast.copy_location(ast.Name(statement.target.id, ast.Load()), statement.target)
-    return ast.copy_location(ast.BinOp(earlier, statement.op, statement.value), statement)
+    return ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
 
 
 def still_holds(statement: ast.If) -> bool:
