@@ -20,7 +20,6 @@ from torchmigrate.codemods.attention.sites import Site, Stages, sites
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.operations import Reader
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.base.words import Words
 from torchmigrate.findings import Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import Argument, Part, code
@@ -34,7 +33,6 @@ from torchmigrate.source.trees import walk
 from torchmigrate.versions.range import applicability
 
 NEW = "torch.nn.functional.scaled_dot_product_attention"
-_PRODUCTS = Words("matmul", "bmm", "einsum")
 _SCALE_SINCE = "2.1"
 _MOST = 16  # attentions of one function that are followed: for each, the whole function is looked through
 _TOO_MANY = f"this function has more than {_MOST} of them"
@@ -42,8 +40,6 @@ _TOO_MANY = f"this function has more than {_MOST} of them"
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """A finding for every attention of a file, at its softmax."""
-    if not _has_products(file):
-        return
     reader = Reader(file.flow)
     followed: Counter[int] = Counter()  # by the id() of the function
     stages = Stages(reader)
@@ -60,15 +56,6 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if isinstance(made, str):
             finding = replace(finding, blocked_by=because(made))
         yield finding
-
-
-def _has_products(file: FileContext) -> bool:
-    """Whether anything in the file may be a product of matrices."""
-    names, text = file.names, file.source.text
-    if _PRODUCTS.are_in(text):
-        return True
-    decorators = sum(len(getattr(scope.node, "decorator_list", ())) for scope in names.scopes)
-    return text.count("@") > decorators and bool(names.nodes(ast.MatMult))
 
 
 def _knows_better(site: Site) -> bool:

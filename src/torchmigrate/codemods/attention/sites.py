@@ -15,6 +15,7 @@ from torchmigrate.codemods.attention.products import untransposed
 from torchmigrate.codemods.base.operations import Operation, Reader, is_self, number
 from torchmigrate.semantics.flow.domain import UNKNOWN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.steps import Step, Steps
+from torchmigrate.source.trees import last_name
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _KEEPS = frozenset("clamp clamp_ sub sub_".split())  # in addition to the known operations
@@ -53,6 +54,8 @@ def sites(reader: Reader, stages: Stages) -> list[Site]:
     names = reader.flow.names
     found = []
     for product in [*names.nodes(ast.BinOp), *names.nodes(ast.Call)]:
+        if isinstance(product, ast.Call) and not last_name(product.func).endswith((*_PRODUCTS, "bmm")):
+            continue
         operation = reader.operation(product)
         home, statement = index.home_of(product), index.statement_of(product)
         if operation is None or operation.kind not in _PRODUCTS or not isinstance(home, _Function):

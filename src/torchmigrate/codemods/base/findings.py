@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import url_of
 from torchmigrate.findings import Edit, Finding, Fix
@@ -11,12 +13,23 @@ from torchmigrate.versions.range import applicability, severity, timeline
 
 
 def finding_at(
-    rule: Rule, file: FileContext, span: tuple[int, int], *, symbol: str, fix: Fix | None
+    rule: Rule,
+    file: FileContext,
+    span: tuple[int, int],
+    *,
+    symbol: str,
+    fix: Fix | None,
+    variables: Mapping[str, str] | None = None,
 ) -> Finding:
-    """What a rule says of the text in `span`; symbol: the qualified name that it stands for."""
+    """What a rule says of the text in `span`.
+
+    Args:
+        symbol: the qualified name that it stands for.
+        variables: of the rule's texts; None: those of the symbol.
+    """
     level = severity(rule, file.versions)
     assert level is not None, "rules that say nothing at the target are not run"
-    variables = rule.symbols.get(symbol, {})
+    variables = rule.symbols.get(symbol, {}) if variables is None else variables
     return Finding(
         code=rule.code,
         name=rule.name,

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.catalogue.pages import url_of
+from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.compile.compiled import is_taken_over
 from torchmigrate.codemods.compile.kinds import Built, below
 from torchmigrate.codemods.compile.life import Build, Event, Life, Lives, ModelEvent
@@ -23,14 +23,11 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
-from torchmigrate.rewrite.fix_maker import fill
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.semantics.flow.mentions import Spot, position
 from torchmigrate.semantics.flow.steps import UNKNOWN_STEP
-from torchmigrate.semantics.model import SemanticModel
-from torchmigrate.source.trees import walk
-from torchmigrate.versions.range import applicability, required, severity, timeline
+from torchmigrate.versions.range import applicability, required
 
 COMPILE = "torch.compile"
 IN_PLACE_SINCE = "2.1"  # nn.Module.compile is in the wheel of 2.1.0, not in the wheel of 2.0.1
@@ -78,17 +75,13 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterable[Findi
             yield _finding(life, rule, file)
 
 
-def _differentiates_twice(names: SemanticModel, text: str) -> str | None:
+def _differentiates_twice(file: FileContext) -> str | None:
     """What a file has that goes through a backward graph again: what is compiled cannot do that.
 
     Checked on torch 2.13: `create_graph` raises always, `retain_graph` after a backward without it.
     """
-    if "create_graph" not in text and "retain_graph" not in text:
-        return None
-    for node in walk(names.tree):
-        if not isinstance(node, ast.keyword) or node.arg not in ("create_graph", "retain_graph"):
-            continue
-        if not isinstance(node.value, ast.Constant) or node.value.value:
+    for node in file.names.nodes(ast.keyword):
+        if node.arg in ("create_graph", "retain_graph") and getattr(node.value, "value", True):
             return _TWICE.format(node.arg)
     return None
 
@@ -274,30 +267,17 @@ def _surely_built(life: Life, place: Spot) -> bool:
 
 
 def _finding(life: Life, rule: Rule, file: FileContext) -> Finding:
-    target = life.builds[0].target
-    start = file.source.offset(target.lineno, target.col_offset)
-    level = severity(rule, file.versions)
-    assert level is not None, "rules that say nothing at the target are not looked up"
-    advice = fill(rule.advice or "", life.name, {"model": life.name})
     place = _place(life)
-    made = (
-        _obstacle(life, place)
-        or _differentiates_twice(file.names, file.source.text)
-        or _fix(life, place, rule, file)
-    )
-    return Finding(
-        code=rule.code,
-        name=rule.name,
-        message=fill(rule.summary, life.name, {"model": life.name}),
-        severity=level,
-        start=start,
-        end=file.source.span(target)[1],
-        help=f"{made}; {advice}" if isinstance(made, str) else advice,
-        fix=made if isinstance(made, Fix) else None,
-        url=url_of(rule),
+    made = _obstacle(life, place) or _differentiates_twice(file) or _fix(life, place, rule, file)
+    finding = finding_at(
+        rule,
+        file,
+        file.source.span(life.builds[0].target),
         symbol=next(iter(rule.symbols)),
-        timeline=timeline(rule, file.versions),
+        fix=made if isinstance(made, Fix) else None,
+        variables={"model": life.name},
     )
+    return replace(finding, help=f"{made}; {finding.help}") if isinstance(made, str) else finding
 
 
 def _fix(life: Life, place: Spot, rule: Rule, file: FileContext) -> Fix | str:

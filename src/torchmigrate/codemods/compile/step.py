@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
-from torchmigrate.codemods.base.words import Words
 from torchmigrate.codemods.compile.compiled import COMPILE, is_taken_over
-from torchmigrate.codemods.compile.kinds import below
+from torchmigrate.codemods.compile.kinds import ModelKinds
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
@@ -23,16 +22,12 @@ from torchmigrate.rewrite.lines import begins_line
 from torchmigrate.rewrite.nodes import add_decorator, name_span
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.semantics.flow.mentions import LOOPS
-from torchmigrate.semantics.model import SemanticModel
 from torchmigrate.source.trees import last_name, walk, walk_own
 from torchmigrate.versions.range import applicability, required
 
 _STEP = pattern(r"(?:(?:(?:pre)?train|finetune|eval|val|valid|validation|test)(?:ing)?(?:_one)?_)?step")
 _MODEL = pattern(r"(?:\w+_)?(?:model|net|network|module|mod)")
 _LOSS = pattern(r"loss|criterion|entropy|mse|nll", re.IGNORECASE)
-# Compiled already in some way, or no torch program.
-_COMPILED = ("compile", "jit", "_dynamo", "fx")
-_MAY_BE_COMPILED = Words(*_COMPILED)
 _OTHERS = frozenset("flax haiku jax keras mxnet paddle tensorflow torch_xla pytest unittest".split())
 _MODEL_RULE = "TM900"  # compiles the models themselves
 
@@ -53,9 +48,7 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
         hits: not needed; what matters is what the functions do.
         file: names, source, versions and imports of the file.
     """
-    if _MAY_BE_COMPILED.are_in(file.source.text) and _compiles(file.names):
-        return
-    if is_taken_over(file.names):
+    if is_taken_over(file.names) or ModelKinds(file.flow, file.source).compiler_lines:
         return
     imported = {(binding.target or binding.module or "").partition(".")[0] for binding in file.names.imports}
     if "torch" not in imported or imported & _OTHERS:
@@ -66,25 +59,6 @@ def find(rule: Rule, hits: list[RuleMatch], file: FileContext) -> Iterator[Findi
             fix = made if isinstance(made, Fix) else None
             finding = finding_at(rule, file, name_span(file.source, node), symbol=node.name, fix=fix)
             yield finding if fix else replace(finding, help=str(made))
-
-
-def _compiles(names: SemanticModel) -> bool:
-    """Whether a file names a compiler of torch, or calls a method `compile`."""
-    modules = tuple(f"torch.{name}." for name in _COMPILED)
-    imported = [alias.name for node in names.nodes(ast.Import) for alias in node.names]
-    imported += [
-        f"{node.module}.{alias.name}" for node in names.nodes(ast.ImportFrom) for alias in node.names
-    ]
-    return (
-        any(below(name, modules) or name.endswith(".compile") for name in imported)
-        or any(
-            node.attr in _COMPILED and last_name(node.value) == "torch" for node in names.nodes(ast.Attribute)
-        )
-        or any(
-            isinstance(call.func, ast.Attribute) and call.func.attr == "compile"
-            for call in names.nodes(ast.Call)
-        )
-    )
 
 
 def _is_step(node: ast.FunctionDef) -> bool:
