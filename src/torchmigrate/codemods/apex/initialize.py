@@ -152,11 +152,6 @@ def in_place(first: Initialize) -> bool:
     statement = first.statement
     if not isinstance(statement, ast.Assign):
         return True
-    given = [first.given["models"]]
-    if not is_none(first.given.get("optimizers")):
-        given.append(first.given["optimizers"])
-    return _flat(ast.unparse(statement.targets[0])) == _flat(", ".join(map(ast.unparse, given)))
-
-
-def _flat(text: str) -> str:
-    return text.translate(str.maketrans("", "", "()[] "))
+    given = [first.given[name] for name in ("models", "optimizers") if not is_none(first.given.get(name))]
+    texts = [[*map(ast.unparse, elements(item))] for item in (statement.targets[0], ast.Tuple(given))]
+    return texts[0] == texts[1]

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from torchmigrate.codemods.apex.objects import AMP, LOSS_SCALER, MODEL, WRAPPER, Objects
 from torchmigrate.semantics.flow.functions import Function, Functions, key_of, own
-from torchmigrate.semantics.flow.mentions import LOOPS, common_block
+from torchmigrate.semantics.flow.mentions import common_block
 from torchmigrate.semantics.model import Role, SemanticModel, Use
 
 _CLIPPING = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
@@ -96,8 +96,8 @@ def _elsewhere(statement: ast.stmt, scaled: _Scaled, function: Function, functio
 
 def _before_all(statement: ast.stmt, scaled: _Scaled, function: Function, functions: Functions) -> bool:
     """Whether a statement runs before a loss is scaled, and not again."""
-    loops = any(isinstance(spot.statement, LOOPS) for spot in functions.spots[id(statement)].chain())
-    return function in scaled and not loops and statement.lineno < scaled[function][0].lineno
+    looped = functions.loops(statement)
+    return function in scaled and not looped and statement.lineno < scaled[function][0].lineno
 
 
 def _of_masters(statement: ast.stmt) -> bool:

@@ -31,7 +31,6 @@ from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.functions import Function, key_of, own
-from torchmigrate.semantics.flow.mentions import LOOPS
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import walk
 
@@ -300,8 +299,7 @@ class _Planner:
 
     def _is_trained(self, statement: ast.stmt, function: Function) -> bool:
         """Whether a statement runs when all of training is over."""
-        spot = self.functions.spots[id(statement)]
-        looped = any(isinstance(item.statement, LOOPS) for item in spot.chain())
+        looped = self.functions.loops(statement)
         ends = [item.statement.end_lineno or 0 for item in self.uses.scaled if item.function is function]
         return bool(ends) and not looped and statement.lineno > max(ends)
 

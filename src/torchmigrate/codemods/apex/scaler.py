@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterable, Sequence
 
 from torchmigrate.codemods.apex.conditions import as_bool, every_one, implies, mixes, negation, renamed
@@ -261,74 +260,70 @@ class Scaler:
         Raises:
             Unclear: it would not be made before it is used.
         """
-        tests: list[tuple[ast.expr, ast.expr | None]] = []
+        tests: list[ast.expr] = []
         for function, statement, call in self._climbed:
             tests = self._at_call(function, statement, call, tests)
         init = self.functions.spots[id(self.made_before)]
-        spots = [self.functions.spots[id(statement)] for statement in self.places]
-        block = init.block
-        common = common_block(spots)
-        if self.in_class is not None:
-            block = init.chain()[0].block
-        elif common is not None:
-            block = common[0].block
-        else:
+        common = common_block([self.functions.spots[id(statement)] for statement in self.places])
+        if common is None and self.in_class is None:
             raise Unclear("the scaler would be used before it is created")
-        here: Spot = init
-        while here.block is not block:
-            outer = here.outer
-            if outer is None or not isinstance(outer.statement, ast.If):
-                line = outer.statement.lineno if outer is not None else self.made_before.lineno
-                raise Unclear(
-                    (
-                        f"`amp.initialize` is called under the condition in line {line}, but used outside "
-                        "of it"
-                    ),
-                    line=line,
-                )
-            self._condition(outer.statement, here, tests)
-            here = outer
+        top = init.chain()[0]
+        here = self._outwards(init, common[0] if common and self.in_class is None else top, tests)
         # An `if` directly around would leave the scaler unmade elsewhere.
         while (
             here.outer is not None
             and isinstance(here.outer.statement, ast.If)
             and self._only_init(here.outer)
         ):
-            self._condition(here.outer.statement, here, tests)
-            here = here.outer
+            here = self._outwards(here, here.outer, tests)
         for statement in self.places[1:]:
             spot = self.functions.spots[id(statement)].within(here.block)
             before = spot is None or spot.index < here.index
             if before and self.in_class is None:
                 raise Unclear(f"line {statement.lineno} runs before `amp.initialize`", line=statement.lineno)
-        outermost = here.statement
-        parts = [left for _, left in tests[::-1] if left is not None]
+        parts = [*tests[::-1]]
         parts += [level for level in self.level if not implies(every_one(parts), level)]
-        if outermost is not self.made_before:
-            self._check_names(outermost, [*(test for test, _ in tests), *self.level])
-        return every_one(map(self._bool, parts)), outermost
+        if here.statement is not self.made_before:
+            self._check_names(here.statement, [*tests, *self.level])
+        return every_one(map(self._bool, parts)), here.statement
+
+    def _outwards(self, here: Spot, end: Spot, tests: list[ast.expr]) -> Spot:
+        """The statement around one that stands in the block of `end`; `tests` gets the conditions on the way.
+
+        Raises:
+            Unclear: one of them is not plain.
+        """
+        while here.block is not end.block and here.outer is not None:
+            inner, here = here, here.outer
+            statement = here.statement
+            if not isinstance(statement, ast.If):
+                raise Unclear.at(
+                    statement.lineno, "`amp.initialize` may not run, but is used outside of this"
+                )
+            if binds_or_waits(statement.test):
+                raise Unclear.at(statement.lineno, "the condition assigns a name")
+            if is_elif(self.rewriting.source, statement):
+                raise Unclear.at(statement.lineno, "only one of several branches calls `amp.initialize`")
+            left = self.presence.reduced(statement.test, assumed=True)
+            if inner.block is statement.orelse:
+                left = not left if isinstance(left, bool) else negation(left)
+            if left is not True:
+                tests.append(left or ast.Constant(False))
+        return here
 
     def _at_call(
-        self,
-        function: Function,
-        statement: ast.stmt,
-        call: ast.Call,
-        tests: list[tuple[ast.expr, ast.expr | None]],
-    ) -> list[tuple[ast.expr, ast.expr | None]]:
+        self, function: Function, statement: ast.stmt, call: ast.Call, inner: list[ast.expr]
+    ) -> list[ast.expr]:
         """The conditions around a statement, as they are written where its function is called.
 
         Raises:
             Unclear: they depend on what is not known there.
         """
-        found = list(tests)
-        spots = self.functions.spots[id(statement)].chain()[::-1]
-        for inner, outer in itertools.pairwise(spots):
-            if not isinstance(outer.statement, ast.If):
-                line = outer.statement.lineno
-                raise Unclear.at(line, "`amp.initialize` may not run")
-            self._condition(outer.statement, inner, found)
+        found = list(inner)
+        here = self.functions.spots[id(statement)]
+        self._outwards(here, here.chain()[0], found)
         given = {name: argument for argument, name in arguments(call, function)}
-        self._check_names(function.node, [*(test for test, _ in found), *self.level])
+        self._check_names(function.node, [*found, *self.level])
 
         def there(test: ast.expr) -> ast.expr:
             own = {node.id for node in walk(test) if isinstance(node, ast.Name)} & function.bound
@@ -342,8 +337,8 @@ class Scaler:
                 )
             return new
 
-        self.level = [there(test) for test in self.level]
-        return [(there(test), there(left) if left else None) for test, left in found]
+        self.level = [*map(there, self.level)]
+        return [*map(there, found)]
 
     def _always_made(self) -> bool:
         """Whether the method that makes the scaler always runs before the others."""
@@ -358,28 +353,10 @@ class Scaler:
 
     def _only_init(self, spot: Spot) -> bool:
         """Whether an `if` is there for `amp.initialize` alone, so that the scaler belongs before it."""
-        statement = spot.statement
-        assert isinstance(statement, ast.If), "asked before"
-        return len(self.places) == 1 or all(
-            place is self.made_before
-            or not any(item.statement is statement for item in self.functions.spots[id(place)].chain())
-            for place in self.places
-        )
-
-    def _condition(
-        self, statement: ast.If, inner: Spot, tests: list[tuple[ast.expr, ast.expr | None]]
-    ) -> None:
-        if binds_or_waits(statement.test):
-            raise Unclear.at(statement.lineno, "the condition assigns a name")
-        if is_elif(self.rewriting.source, statement):
-            raise Unclear.at(statement.lineno, "only one of several branches calls `amp.initialize`")
-        left = self.presence.reduced(statement.test, assumed=True)
-        if inner.block is statement.orelse:
-            left = not left if isinstance(left, bool) else negation(left)
-        if left is not True:
-            tests.append((statement.test, left or ast.Constant(False)))
-        else:
-            tests.append((statement.test, None))
+        chains = [
+            self.functions.spots[id(place)].chain() for place in self.places if place is not self.made_before
+        ]
+        return not any(item.statement is spot.statement for chain in chains for item in chain)
 
     def _check_names(self, outermost: ast.AST, nodes: list[ast.expr]) -> None:
         read = {

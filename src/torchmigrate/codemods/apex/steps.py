@@ -73,8 +73,7 @@ class Steps:
         }
         if not every <= frozenset().union(*(step.numbers for step in self.steps)):
             raise Unclear("this file does not step one of the optimizers")
-        self.steps = [step for step in self.steps if not self._is_idle(step)]
-        self._check_order()
+        self.steps = [*filter(self._trains, self.steps)]
         self._check_scaled()
         self.gradients = list(self._gradients())
 
@@ -159,9 +158,8 @@ class Steps:
         """The statements after which the scaler is updated: the last step of an iteration."""
         groups: dict[object, list[Step]] = defaultdict(list)
         for step in steps:
-            around = (item for item in self._outwards(step.statement) if item is not step.statement)
-            loop = next((item for item in around if isinstance(item, LOOPS)), None)
-            groups[id(loop)].append(step)
+            around = [item for item in self.functions.loops(step.statement) if item is not step.statement]
+            groups[around[-1] if around else None].append(step)
         found: list[ast.stmt] = []
         for group in groups.values():
             if len({step.numbers for step in group}) == 1:
@@ -177,40 +175,25 @@ class Steps:
             found.append(order[-1].statement)
         return found
 
-    def _outwards(self, statement: ast.stmt) -> Iterator[ast.stmt]:
-        spot: Spot | None = self.functions.spots[id(statement)]
-        while spot is not None:
-            yield spot.statement
-            spot = spot.outer
+    def _trains(self, step: Step) -> bool:
+        """Whether there are gradients at a step. Before all of training, `zero_grad()` may take care of them.
 
-    def _is_idle(self, step: Step) -> bool:
-        """Whether a step stands after `zero_grad()` before all of training: it finds no gradients."""
+        Raises:
+            Unclear: a scaler cannot step there.
+        """
         scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
+        around = {id(item) for item in self.functions.loops(step.statement)}
+        looped = any(id(item) in around for one in scaled for item in self.functions.loops(one))
+        if not scaled or looped or step.statement.lineno > min(item.lineno for item in scaled):
+            return True
         spot = self.functions.spots[id(step.statement)]
         while spot.index == 0 and spot.outer is not None and isinstance(spot.outer.statement, ast.If):
             spot = spot.outer
-        looped = any(isinstance(item, LOOPS) for item in self._outwards(step.statement))
-        if not scaled or looped or spot.index == 0:
-            return False
-        before = spot.block[spot.index - 1]
-        emptied = (
-            isinstance(before, ast.Expr)
-            and ast.unparse(before.value) == f"{ast.unparse(step.optimizer)}.zero_grad()"
-        )
-        return emptied and step.statement.lineno < min(item.lineno for item in scaled)
-
-    def _check_order(self) -> None:
-        """A scaler cannot step before there are gradients, nor clip where it does not know of the step.
-
-        Raises:
-            Unclear: the file does one of these.
-        """
-        for step in self.steps:
-            scaled = [item.statement for item in self.uses.scaled if item.function is step.function]
-            around = {id(item) for item in self._outwards(step.statement) if isinstance(item, LOOPS)}
-            looped = any(id(item) in around for one in scaled for item in self._outwards(one))
-            if scaled and not looped and step.statement.lineno < min(item.lineno for item in scaled):
-                raise Unclear.at(step.statement.lineno, "the optimizer steps before a backward pass")
+        before = spot.block[spot.index - 1] if spot.index else None
+        emptied = f"{ast.unparse(step.optimizer)}.zero_grad()"
+        if around or before is None or ast.unparse(before) != emptied:
+            raise Unclear.at(step.statement.lineno, "the optimizer steps before a backward pass")
+        return False
 
     def _check_scaled(self) -> None:
         """What apex ran before it unscaled saw the gradients of this backward pass alone.
@@ -232,16 +215,10 @@ class Steps:
 
     def _step_after(self, statement: ast.stmt, steps: Sequence[Step]) -> Step | None:
         """The first step that follows a statement of its function under no other condition."""
-        spots, owners = self.functions.spots, self.functions.owners
         for step in steps:
-            common = common_block([spots[id(statement)], spots[id(step.statement)]])
-            here = owners[id(statement)] is step.function and common is not None
-            if (
-                here
-                and common
-                and common[1].statement is step.statement
-                and common[0].index < common[1].index
-            ):
+            spots = [self.functions.spots[id(item)] for item in (statement, step.statement)]
+            common = common_block(spots) if self.functions.owners[id(statement)] is step.function else None
+            if common and common[1].statement is step.statement and common[0].index < common[1].index:
                 return step
         return None
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from torchmigrate.semantics.flow.mentions import Spot, blocks, common_block
+from torchmigrate.semantics.flow.mentions import LOOPS, Spot, blocks, common_block
 from torchmigrate.source.trees import children
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -174,6 +174,12 @@ class Functions:
             and common[0].statement is common[1].statement
             and isinstance(common[0].statement, ast.If)
         )
+
+    def loops(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The loops around a statement, the innermost last; itself if it is one."""
+        return [
+            spot.statement for spot in self.spots[id(statement)].chain() if isinstance(spot.statement, LOOPS)
+        ]
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
         """The statement that an expression stands in."""
