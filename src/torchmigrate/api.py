@@ -274,15 +274,14 @@ def plan(
     """
     from torchmigrate.planning.json import as_json
     from torchmigrate.planning.links import Links
-    from torchmigrate.planning.look import plan_of
+    from torchmigrate.planning.look import Project
 
     places = [Path(path) for path in paths]
     configurations = _configurations(places, _layer(target, minimum, None, ()), config, isolated=isolated)
     start, here = common_directory(places), Path.cwd()
     root = repository_of(start) or configurations.start
-    made, problems = plan_of(
-        places, configurations, _silent(), title=title, start=start, root=root, here=here, jobs=jobs
-    )
+    project = Project(places, configurations, _silent(), start=start, root=root, here=here)
+    made, problems = project.plan(project.look(project.files, jobs), title)
     return _public_plan(made, json.loads(as_json(made, Links(None, root=root, near=here))), problems)
 
 

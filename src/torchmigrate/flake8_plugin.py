@@ -247,8 +247,7 @@ class _Session:
 
         self.baselines = self.baselines or Baselines()
         found.sort(key=lambda each: each[1].start)
-        new = {id(finding) for finding in self.baselines.of(baseline).new(path, found)}
-        return [each for each in found if id(each[1]) in new]
+        return self.baselines.of(baseline).new(path, found)
 
     def shown(self, source: Source, finding: Finding, tree: ast.AST) -> tuple[int, int, str]:
         """A finding, under the code that the options of flake8 have for it."""

@@ -112,8 +112,8 @@ class Baseline:
 
     def new(
         self, path: Path, found: Iterable[tuple[Source, Finding]], before: tuple[Source, Source] | None = None
-    ) -> list[Finding]:
-        """Those findings of a file that the baseline does not hide.
+    ) -> list[tuple[Source, Finding]]:
+        """Those findings of a file that the baseline does not hide, each with its text.
 
         found: all of them, each with the text that it is in. before: the text of the file before fixes and
         after them: what a fix has changed is known by what it was. May be called again for the same file.
@@ -129,7 +129,7 @@ class Baseline:
             accepted = self._moved if os.path.lexists(path) else _Accepted({})
         former = _Former(*before) if before is not None and own is not None else None
         uses: list[_Use] = []
-        new: list[Finding] = []
+        new: list[tuple[Source, Finding]] = []
         for source, finding in found:
             places = list(spots(finding, source))
             taken: list[_Use] = []
@@ -141,7 +141,7 @@ class Baseline:
                     taken.append(_Use(entry, spot))
             uses += taken
             if len(taken) < len(places):
-                new.append(finding)
+                new.append((source, finding))
         if uses:
             self._uses[name] = uses
         return new

@@ -24,7 +24,7 @@ from torchmigrate.cli.options import (
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import FILE_NAME, PROJECT_FILE, TABLE, Settings
 from torchmigrate.engine.results import FileResult
-from torchmigrate.files.paths import entries, has_other_links, is_dir, nearest_project, project_of
+from torchmigrate.files.paths import entries, is_dir, nearest_project, project_of
 from torchmigrate.files.reading import is_below
 from torchmigrate.findings import Problem
 from torchmigrate.printing import printable
@@ -39,6 +39,25 @@ from torchmigrate.versions.releases import parse_version
 if TYPE_CHECKING:
     from torchmigrate.baseline.baseline import Baseline, Checked
     from torchmigrate.baseline.entries import Spot
+
+
+DONE, FAILED = 0, 2
+
+
+class _Found:
+    """The entries of one baseline.
+
+    unnamed: the configurations in force for files with entries that do not name this baseline; None: none.
+    """
+
+    def __init__(self) -> None:
+        self.files: list[tuple[Checked, list[Spot]]] = []
+        self.findings = 0
+        self.unnamed: set[Path | None] = set()
+
+    @property
+    def target(self) -> str:
+        return min((each.target for each, _ in self.files), key=parse_version)
 
 
 @click.command(cls=Command, short_help="Accept all current findings, so that only new ones are reported.")
@@ -62,41 +81,9 @@ def baseline(
 
     Exit codes: 0 done, 2 an error occurred.
     """
-    session = Session.from_options(paths or (Path(),), options)
-    return run_baseline(session, paths, output, jobs, prune=prune)
-
-
-DONE, FAILED = 0, 2
-
-
-class _Found:
-    """The entries of one baseline.
-
-    unnamed: the configurations in force for files with entries that do not name this baseline; None: none.
-    """
-
-    def __init__(self) -> None:
-        self.files: list[tuple[Checked, list[Spot]]] = []
-        self.findings = 0
-        self.unnamed: set[Path | None] = set()
-
-    @property
-    def target(self) -> str:
-        return min((each.target for each, _ in self.files), key=parse_version)
-
-
-def run_baseline(
-    session: Session, paths: Sequence[Path], output: Path | None, jobs: int | None, *, prune: bool
-) -> int:
-    """Write or prune the baselines of some files; the exit code.
-
-    paths: as the user gave them; empty: the current directory.
-    output: the file; None: the file in the configuration, or else `default_place`.
-    Files that could not be checked, and where `prune` is set those that could not be in part, keep their
-    entries.
-    """
     from torchmigrate.baseline.baseline import Baseline, write
 
+    session = Session.from_options(paths or (Path(),), options)
     here = Path.cwd()
     with errors_of_the_user():
         default = default_place(session)
@@ -124,14 +111,15 @@ def run_baseline(
         directories = [path for path in paths or (Path(),) if is_dir(path)]
         for place, found in sorted(every.items()):
             shown = shown_path(place, here)
-            if has_other_links(place):
-                session.console.links_kept_old(place, here)
+            with session.console.replacing(place, here):
+                if prune:
+                    baseline = baselines[place]
+                    fewer = baseline.apply(baseline.change([each for each, _ in found.files], directories))
+                else:
+                    write(place, found.files, directories, found.target)
             if prune:
-                baseline = baselines[place]
-                fewer = baseline.apply(baseline.change([each for each, _ in found.files], directories))
                 session.console.note(f"Removed {plural(fewer, 'finding')} from {shown}.")
                 continue
-            write(place, found.files, directories, found.target)
             files = sum(bool(some) for _, some in found.files)
             session.console.note(
                 f"Wrote {plural(found.findings, 'finding')} in {plural(files, 'file')} to {shown}."

@@ -32,7 +32,7 @@ from torchmigrate.cli.options import (
 )
 from torchmigrate.engine.options import PLAIN, EngineOptions
 from torchmigrate.engine.results import FileResult
-from torchmigrate.files.paths import has_other_links, is_dir
+from torchmigrate.files.paths import is_dir
 from torchmigrate.findings import Finding, Problem, Severity, Trouble
 from torchmigrate.printing import terminal_text
 from torchmigrate.report import COMMANDS, COUNTED, FORMATS, reporter_for
@@ -538,11 +538,9 @@ class Checker:
         from torchmigrate.rewrite.apply import save
 
         assert result.new is not None
-        had_links = has_other_links(result.path)
         try:
-            save(result.path, result.new)
-            if had_links:
-                self.console.links_kept_old(result.path, self.here)
+            with self.console.replacing(result.path, self.here):
+                save(result.path, result.new)
         except SourceError as error:
             problem = Problem(result.path, error.reason, error.line, error.kind)
             engine = engines.of(result.path)
@@ -603,7 +601,7 @@ class Checker:
         found = [(each, finding) for each, some in texts_in(result, text) for finding in _sorted(some)]
         before = None if result.old is None or result.new is None else (result.old, result.new)
         new = self.baselines.of(settings.baseline).new(result.path, found, before)
-        left = {id(finding) for finding in new}
+        left = {id(finding) for _, finding in new}
         self.tally.hidden += len(found) - len(left)
         result.findings = [finding for finding in result.findings if id(finding) in left]
         for number, some in list(result.examples.items()):
@@ -623,15 +621,13 @@ class Checker:
             if not self.configurations.fix or self.output.diff:
                 self.tally.stale += fewer_in(change, baseline.content.counts)
                 continue
-            had_links = has_other_links(baseline.path)
             try:
-                fewer = baseline.apply(change)
+                with self.console.replacing(baseline.path, self.here):
+                    fewer = baseline.apply(change)
             except BaselineError as error:
                 self.problems.append(Problem(error.path, error.reason, None, Trouble.UNREADABLE))
                 continue
             if fewer:
-                if had_links:
-                    self.console.links_kept_old(baseline.path, self.here)
                 self.console.note(
                     f"Removed {plural(fewer, 'finding')} from {shown_path(baseline.path, self.here)}."
                 )

@@ -19,6 +19,8 @@ from torchmigrate.cli.session import Session
 from torchmigrate.files.reading import explain_os_error
 from torchmigrate.report.base import shown_path
 
+DONE, FAILED = 0, 2
+
 
 @click.command(cls=Command, short_help="Remove the caches of check.")
 @quiet_option
@@ -31,20 +33,9 @@ def clean(quiet: bool, color: str, config: Given, isolated: bool, cache_dir: Pat
     The command only removes files that torchmigrate created.
     """
     session = Session.open([Path()], config=config, isolated=isolated, detect=False, color=color, quiet=quiet)
-    return remove_caches(session, cache_dir)
-
-
-DONE, FAILED = 0, 2
-
-
-def remove_caches(session: Session, given: Path | None) -> int:
-    """Remove the cache of the project around the current directory, and those below it; the exit code.
-
-    given: the directory of a cache that the user names.
-    """
     here = Path.cwd()
     settings = session.settings
-    own = directory_for(settings.root, given or settings.cache_dir)
+    own = directory_for(settings.root, cache_dir or settings.cache_dir)
     failed = False
     for directory in dict.fromkeys([*([] if own is None else [own]), *caches_below(here)]):
         try:

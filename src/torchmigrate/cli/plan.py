@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from torchmigrate.cli.options import (
     OUTPUT,
@@ -28,12 +26,15 @@ from torchmigrate.cli.options import (
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.files.paths import common_directory, repository_of
 from torchmigrate.report.style import Style
-from torchmigrate.report.summary import plural
+from torchmigrate.run.results import say_problems
 from torchmigrate.versions.releases import NEWEST
 
 if TYPE_CHECKING:
     from torchmigrate.planning.links import Links
     from torchmigrate.planning.model import Plan
+
+
+DONE, FAILED = 0, 2
 
 
 @click.command(cls=Command, short_help="Show what each torch release breaks in a project.")
@@ -90,95 +91,43 @@ def plan(
 
     Exit codes: 0 done, 2 an error occurred.
     """
+    from torchmigrate.planning.links import Links
+    from torchmigrate.planning.look import Project
+
     step = options["target"] is not None
-    session = Session.from_options(
-        paths or (Path(),), {**options, "target": options["target"] or NEWEST}, guessing=True
-    )
-    return run_plan(
-        session, paths or (Path(),), Request(output_format, step, output, title, link_template, jobs)
-    )
-
-
-DONE, FAILED = 0, 2
-
-
-class Request(Struct, frozen=True, eq=False):
-    """The options of a run.
-
-    step: list what there is to do for the target. output: the file to write; None: stdout.
-    title: what the project is called; None: as its directory. link: template of links; None: relative paths.
-    """
-
-    format: str = "table"
-    step: bool = False
-    output: Path | None = None
-    title: str | None = None
-    link: str | None = None
-    jobs: int | None = None
-
-
-def run_plan(session: Session, paths: Sequence[Path], request: Request) -> int:
-    """Make a plan and print or write it; the exit code.
-
-    Raises:
-        click.ClickException: the output cannot be written, or the link template cannot be used.
-    """
-    from torchmigrate.planning.look import plan_of
-
-    here = Path.cwd()
-    start = common_directory(paths)
+    paths, here = paths or (Path(),), Path.cwd()
+    session = Session.from_options(paths, {**options, "target": options["target"] or NEWEST}, guessing=True)
+    console, start = session.console, common_directory(paths)
     root = repository_of(start) or session.configurations.start
-    links = _links(request, root, here)
+    try:
+        links = Links(link_template, root=root, near=here if output is None else output.parent)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--link-template") from None
     with errors_of_the_user():
-        plan, problems = plan_of(
-            paths,
-            session.configurations,
-            session.console,
-            title=request.title,
-            start=start,
-            root=root,
-            here=here,
-            jobs=request.jobs,
-        )
-    text = _render(plan, request, links, session)
-    if request.output is None:
-        session.console.out(text)
+        project = Project(paths, session.configurations, console, start=start, root=root, here=here)
+        made, problems = project.plan(project.look(project.files, jobs), title)
+    style = console.style if output is None else Style()
+    text = _rendered(made, output_format, links, style, step=step)
+    if output is None:
+        console.out(text)
     else:
         from torchmigrate.cli.writing import write_output
 
-        write_output(request.output, text.encode("utf-8", "backslashreplace"))
-    for problem in sorted(problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0)):
-        session.console.problem(problem, here)
-    if problems:
-        session.console.note(
-            f"{plural(len({problem.path for problem in problems}), 'file')} could not be processed."
-        )
-        return FAILED
-    return DONE
+        write_output(output, text.encode("utf-8", "backslashreplace"))
+    return FAILED if say_problems(problems, console, here) else DONE
 
 
-def _links(request: Request, root: Path, here: Path) -> Links:
-    from torchmigrate.planning.links import Links
-
-    try:
-        return Links(request.link, root=root, near=here if request.output is None else request.output.parent)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--link-template") from None
-
-
-def _render(plan: Plan, request: Request, links: Links, session: Session) -> str:
-    if request.format == "json":
+def _rendered(plan: Plan, output_format: str, links: Links, style: Style, *, step: bool) -> str:
+    if output_format == "json":
         from torchmigrate.planning.json import as_json
 
         return as_json(plan, links)
-    if request.format == "html":
+    if output_format == "html":
         from torchmigrate.planning.html import as_html
 
         return as_html(plan, links)
     from torchmigrate.planning.document import document_of
     from torchmigrate.report.document import as_markdown, as_text
 
-    document = document_of(plan, links, step=request.step)
-    if request.format == "markdown":
-        return as_markdown(document)
-    return as_text(document, session.console.style if request.output is None else Style())
+    document = document_of(plan, links, step=step)
+    return as_markdown(document) if output_format == "markdown" else as_text(document, style)

@@ -20,7 +20,6 @@ from torchmigrate.cli.options import (
 )
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.engine.results import FileResult
-from torchmigrate.files.paths import has_other_links
 from torchmigrate.findings import Finding, Problem
 from torchmigrate.printing import printable
 from torchmigrate.report.base import shown_path
@@ -150,10 +149,8 @@ class Suppressor:
         else:
             refused = [Refused(finding, text, _NO_USE) for text, finding in found]
         if source is not original:
-            had_links = has_other_links(path)
-            save(path, source)
-            if had_links:
-                self.console.links_kept_old(path, self.here)
+            with self.console.replacing(path, self.here):
+                save(path, source)
             self.files += 1
         self.hidden += max(0, before - len(refused))
         self.refused += [self._said(path, each) for each in refused]
@@ -163,8 +160,7 @@ class Suppressor:
         baseline = results.engines.scopes[result.path].settings.baseline
         if self.baselines is None or baseline is None or not found:
             return found
-        new = {id(finding) for finding in self.baselines.of(baseline).new(result.path, found)}
-        return [each for each in found if id(each[1]) in new]
+        return self.baselines.of(baseline).new(result.path, found)
 
     def _said(self, path: Path, refused: Refused) -> str:
         finding, source, reason = refused

@@ -148,19 +148,22 @@ def upgrade(path: Path, output_format: str, **options: Any) -> int:
         time_limit=None if limit is None else limit * 60,
         **options,
     )
-    if is_dry:
-        return dry_run(request, console)
-    return run_upgrade(request, console, output_format)
+    if not is_dry:
+        return _run(request, console, output_format)
+    from torchmigrate.upgrade.model import UpgradeError
+    from torchmigrate.upgrade.preview import preview
+
+    try:
+        console.out(preview(request, console))
+    except UpgradeError as error:
+        raise click.ClickException(str(error)) from None
+    return DONE
 
 
 DONE, FAILING, FAILED = 0, 1, 2
 
 
-def run_upgrade(request: UpgradeRequest, console: Console, output_format: str) -> int:
-    """Upgrade a project; the exit code: 1 where tests fail in the end.
-
-    Raises click.ClickException where it cannot be done.
-    """
+def _run(request: UpgradeRequest, console: Console, output_format: str) -> int:
     from torchmigrate.files.signals import catch_sigterm
     from torchmigrate.upgrade.model import UpgradeError
     from torchmigrate.upgrade.processes import OutOfTime
@@ -190,21 +193,6 @@ def run_upgrade(request: UpgradeRequest, console: Console, output_format: str) -
     if report.applied:
         console.note(_how_to_take(upgrade))
     return FAILING if report.bad or report.broken else DONE
-
-
-def dry_run(request: UpgradeRequest, console: Console) -> int:
-    """Say what an upgrade would do; the exit code. Nothing is made.
-
-    Raises click.ClickException where it cannot be done.
-    """
-    from torchmigrate.upgrade.model import UpgradeError
-    from torchmigrate.upgrade.preview import preview
-
-    try:
-        console.out(preview(request, console))
-    except UpgradeError as error:
-        raise click.ClickException(str(error)) from None
-    return DONE
 
 
 def _rendered(report: Report, output_format: str, style: Style) -> str:

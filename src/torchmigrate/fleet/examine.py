@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from torchmigrate.fleet.clones import Checkout, link_template
 from torchmigrate.fleet.model import Examined, Failed, Job, Large, Record, RepositoryPart, Trouble, Unchanged
-from torchmigrate.planning.model import EFFECTS, Effect, Effort, Line, Place, Plan
+from torchmigrate.planning.model import EFFECTS, Effort, Line, Place, Plan
 
 if TYPE_CHECKING:
     from torchmigrate.findings import Problem
@@ -124,14 +124,15 @@ def _without_source(plan: Plan) -> Plan:
 
 def _repository_row(plan: Plan) -> Record:
     from torchmigrate.planning.compute import headline
+    from torchmigrate.planning.json import shown
 
     low, high = plan.runs or (None, None)
     uses = bool(plan.concerned)
     return {
-        "minimum": _shown(plan.minimum),
-        "target": _shown(plan.target),
-        "runs_first": _shown(low) if uses else None,
-        "runs_last": _shown(high) if uses else None,
+        "minimum": shown(plan.minimum),
+        "target": shown(plan.target),
+        "runs_first": shown(low) if uses else None,
+        "runs_last": shown(high) if uses else None,
         "runs_on_target": plan.last.runs,
         "headline": headline(plan),
         "files": plan.files,
@@ -144,29 +145,11 @@ def _repository_row(plan: Plan) -> Record:
 
 
 def _findings(plan: Plan, *, excerpts: bool) -> Iterator[Record]:
+    from torchmigrate.planning.json import place_of
+
     for place in plan.listed:
-        effect = place.since.effect(plan.target)
-        yield {
-            "path": place.file,
-            "cell": place.cell,
-            "row": place.row,
-            "column": place.column,
-            "rows": list(place.rows),
-            "code": place.code,
-            "name": place.name,
-            "message": place.message,
-            "symbol": place.symbol,
-            "effect": None if effect is None else effect.label,
-            "effort": place.effort_in(plan.target).name.lower(),
-            **{each.label: _shown(place.since.of(each)) for each in Effect},
-            "needs": _shown(place.since.needs),
-            "fix": place.fix,
-            "reason": place.reason,
-            "help": place.help,
-            "url": place.url,
-            "fingerprint": _fingerprint(place),
-            "excerpt": _text(place) if excerpts else None,
-        }
+        text = _text(place) if excerpts else None
+        yield {**place_of(place, plan), "fingerprint": _fingerprint(place), "excerpt": text}
 
 
 def _fingerprint(place: Place) -> str:
@@ -191,9 +174,11 @@ def _text(place: Place) -> str:
 
 
 def _release_row(plan: Plan, number: int) -> Record:
+    from torchmigrate.versions.releases import show_version
+
     row = plan.rows[number]
     return {
-        "release": _shown(row.release),
+        "release": show_version(row.release),
         "runs": row.runs,
         "needs_newer": row.lacking,
         **{effect.label: row.effects[effect].places for effect in EFFECTS},
@@ -204,18 +189,11 @@ def _release_row(plan: Plan, number: int) -> Record:
 
 
 def _unread(plan: Plan) -> Iterator[Record]:
+    from torchmigrate.planning.json import unread_of
     from torchmigrate.planning.unread import FAILED
 
-    for each in plan.unread:
-        if each.why == FAILED:
-            continue  # one by one below
-        yield {
-            "kind": each.kind,
-            "files": each.count,
-            "why": each.why,
-            "examples": list(each.examples),
-            "matters": each.matters,
-        }
+    # What failed comes one by one, below.
+    yield from (unread_of(each) for each in plan.unread if each.why != FAILED)
 
 
 def _problems(problems: Sequence[Problem]) -> Iterator[Record]:
@@ -231,12 +209,6 @@ def _problems(problems: Sequence[Problem]) -> Iterator[Record]:
             "examples": list(paths)[:_EXAMPLES],
             "matters": True,
         }
-
-
-def _shown(version: tuple[int, ...] | None) -> str | None:
-    from torchmigrate.versions.releases import show_version
-
-    return None if version is None else show_version(version)
 
 
 # ---- the process -------------------------------------------------------------------------------------------

@@ -29,31 +29,6 @@ if TYPE_CHECKING:
     from torchmigrate.run.configurations import Configurations
 
 
-def plan_of(
-    paths: Sequence[Path],
-    configurations: Configurations,
-    console: Console,
-    *,
-    title: str | None,
-    start: Path,
-    root: Path,
-    here: Path,
-    jobs: int | None,
-) -> tuple[Plan, list[Problem]]:
-    """The plan of a project, and what could not be done.
-
-    Args:
-        title: what the project is called; None: as the directory.
-        start: the directory that holds all paths.
-        root: of the project.
-        here: the directory to which messages are relative.
-
-    Raises ConfigError where a configuration cannot be used.
-    """
-    project = Project(paths, configurations, console, start=start, root=root, here=here)
-    return project.plan(project.look(project.files, jobs), title)
-
-
 class Seen(Struct, eq=False):
     """What was found in some files of a project; can be sent to another process.
 
@@ -79,7 +54,10 @@ class Seen(Struct, eq=False):
 class Project:
     """A project that a plan is made of: its files, and what holds for them.
 
-    Args: as those of `plan_of`.
+    Args:
+        start: the directory that holds all paths.
+        root: of the project.
+        here: the directory to which messages are relative.
 
     Attributes:
         files: that are looked at, in order.

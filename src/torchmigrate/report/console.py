@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from torchmigrate.files.paths import has_other_links
 from torchmigrate.findings import Problem, Severity
 from torchmigrate.printing import printable, terminal_text
 from torchmigrate.report.base import shown_path
@@ -84,9 +85,18 @@ class Console:
         else:
             self.note(f"warning: {text}")
 
-    def links_kept_old(self, path: Path, here: Path) -> None:
-        """Say that a file was replaced to which there were other hard links. Its path is as in `problem`."""
-        self.note(f"warning: {shown_path(path, here)}: other hard links to this file keep the old content")
+    @contextmanager
+    def replacing(self, path: Path, here: Path) -> Iterator[None]:
+        """While a file may be replaced: say so afterwards if there were other hard links to it.
+
+        Paths as in `problem`.
+        """
+        before = path.stat() if has_other_links(path) else None
+        yield
+        if before is not None and path.stat().st_ino != before.st_ino:
+            self.note(
+                f"warning: {shown_path(path, here)}: other hard links to this file keep the old content"
+            )
 
     def _say(self, text: str) -> None:
         with suppress(OSError):

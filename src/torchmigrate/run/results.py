@@ -63,11 +63,14 @@ class Results:
 
     def say_problems(self, here: Path) -> bool:
         """Say what could not be done; whether there was anything."""
-        for problem in sorted(
-            self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0)
-        ):
-            self._console.problem(problem, here)
-        if self.problems:
-            files = len({problem.path for problem in self.problems})
-            self._console.note(f"{plural(files, 'file')} could not be processed.")
-        return bool(self.problems)
+        return say_problems(self.problems, self._console, here)
+
+
+def say_problems(problems: Sequence[Problem], console: Console, here: Path) -> bool:
+    """Say what could not be done, in order of place; whether there was anything."""
+    for problem in sorted(problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0)):
+        console.problem(problem, here)
+    if problems:
+        files = len({problem.path for problem in problems})
+        console.note(f"{plural(files, 'file')} could not be processed.")
+    return bool(problems)

@@ -161,18 +161,12 @@ class Checker:
         result = checker.check(source, path)
         checked.found = [(text, finding) for text, some in texts_in(result, source) for finding in some]
         if scope.settings.baseline is not None and checked.found:
-            checked.found = self._not_accepted(scope.settings.baseline, checked)
+            try:
+                checked.found = self._baselines.of(scope.settings.baseline).new(path, checked.found)
+            except BaselineError as error:
+                checked.said.append(f"{error.path}: {error.reason}")
         checked.broken += source.broken or _syntax_errors(result)
         checked.said += [_said(each) for each in result.problems if each.kind is not Trouble.SYNTAX]
-
-    def _not_accepted(self, baseline: Path, checked: Checked) -> list[tuple[Source, Finding]]:
-        try:
-            new = self._baselines.of(baseline).new(checked.snapshot.path, checked.found)
-        except BaselineError as error:
-            checked.said.append(f"{error.path}: {error.reason}")
-            return checked.found
-        left = {id(finding) for finding in new}
-        return [each for each in checked.found if id(each[1]) in left]
 
     def _is_shown(self, error: SourceError) -> bool:
         return self.options.show_syntax_errors and error.kind is Trouble.SYNTAX

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from msgspec.structs import asdict
+from msgspec import to_builtins
 
-from torchmigrate.upgrade.model import Outcome, Report, TestRun
+from torchmigrate.upgrade.model import Applied, ByHand, Outcome, Report, StillFailing, TakenBack, TestRun
 from torchmigrate.versions.releases import show_version
 
 VERSION = 1  # of the format
@@ -35,59 +35,36 @@ def as_json(report: Report) -> str:
         "mended": report.mended,
         "unstable": list(report.unstable),
         "to_change": list(report.to_change),
-        "applied": [
-            {
-                "title": step.group.title,
-                "codes": list(step.group.codes),
-                "commit": step.commit,
-                "fixes": step.fixes,
-                "files": list(step.paths),
-            }
-            for step in report.applied
-        ],
+        "applied": [_plain(step) for step in report.applied],
         "taken_back": [
-            {
-                "title": taken.group.title,
-                "codes": list(taken.group.codes),
-                "whole": taken.whole,
-                "places": [{"path": path, "line": line or None} for path, line in taken.places],
-                "tests": list(taken.tests),
-                "message": taken.message,
-                "advice": taken.advice or None,
-            }
+            {**_plain(taken), "places": [{"path": path, "line": line or None} for path, line in taken.places]}
             for taken in report.taken_back
         ],
         "failing": [
-            {
-                "tests": list(each.tests),
-                "message": each.message,
-                "path": each.place.path if each.place else None,
-                "line": each.place.line if each.place else None,
-                "code": each.code,
-                "cause": each.cause,
-                "about_torch": each.about_torch,
-            }
+            {**_plain(each), "path": each.place and each.place.path, "line": each.place and each.place.line}
             for each in report.failing
         ],
-        "by_hand": [
-            {
-                "path": hand.path,
-                "line": hand.line,
-                "code": hand.code,
-                "message": hand.message,
-                "advice": hand.advice or None,
-                "tests": hand.tests,
-            }
-            for hand in report.by_hand
-        ],
+        "by_hand": list(map(_plain, report.by_hand)),
         "left_out": dict(report.left_out),
         "notes": list(report.notes),
     }
     return json.dumps(value, indent=2) + "\n"
 
 
+def _plain(item: Applied | TakenBack | StillFailing | ByHand) -> dict[str, Any]:
+    """The fields as JSON types: those of a group that matter, and no empty advice."""
+    values: dict[str, Any] = to_builtins(item)
+    group, paths, _ = values.pop("group", None), values.pop("paths", None), values.pop("place", None)
+    return {
+        **({} if group is None else {"title": group["title"], "codes": group["codes"]}),
+        **({} if paths is None else {"files": paths}),
+        **values,
+        **({"advice": values["advice"] or None} if "advice" in values else {}),
+    }
+
+
 def _run(run: TestRun) -> dict[str, Any]:
-    warnings = [asdict(warned) for warned in dict.fromkeys(run.warnings)]
+    warnings = to_builtins(list(dict.fromkeys(run.warnings)))
     return {
         "counts": {outcome.value: run.count(outcome) for outcome in Outcome if run.count(outcome)},
         "tests": {name: result.outcome.value for name, result in run.results.items()},
