@@ -6,14 +6,12 @@ import ast
 from collections.abc import Callable, Sequence
 
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.functional_state.flow import Flow
-from torchmigrate.codemods.functional_state.kinds import Make
+from torchmigrate.codemods.functional_state.states import Make, States
 from torchmigrate.codemods.functional_state.writer import StateWriter
 from torchmigrate.rewrite.code import Code, Part, code, several
 from torchmigrate.rewrite.lines import is_alone
 from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.rewrite.statements import NewFunction, NewStatement
-from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
 
 _KEEPING = frozenset(
@@ -30,20 +28,26 @@ class MakeWriter:
         wrapped: the models are functions of the file, since they are used as such.
     """
 
-    def __init__(self, source: Source, writer: StateWriter, flow: Flow, *, wrapped: bool) -> None:
-        self.source = source
+    def __init__(self, writer: StateWriter, states: States, *, wrapped: bool) -> None:
+        self.source = writer.source
         self.writer = writer
-        self.flow = flow
+        self.states = states
+        self.index = states.flow.index
         self.wrapped = wrapped
 
-    def write(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> None:
-        """Rewrite one statement.
+    def write(self, make: Make, spell: Callable[[str], str]) -> None:
+        """Rewrite the statement of a call.
 
         Raises:
             Unclear: it is written in a way that does not allow it.
             Crowded: as Rewriting says.
         """
-        block = self.flow.local.block_of(statement)
+        statement = self.index.parent(make.call)
+        if not isinstance(statement, (ast.Assign, ast.Return)):
+            raise Unclear("the result is not assigned", make.call)
+        if isinstance(self.index.function_of(statement), ast.ClassDef):
+            raise Unclear("it is created in a class body, whose names a function in it cannot see", make.call)
+        block = self.index.block_of(statement)
         if block is None:
             raise Unclear("the statement cannot be rewritten", make.call)
         if not is_alone(self.source, block, statement):
@@ -109,7 +113,7 @@ class MakeWriter:
 
     def _check_loop(self, make: Make, statement: ast.stmt, targets: list[ast.expr]) -> None:
         """Refuse a function that outlives a turn of a loop: it would call the model of the last turn."""
-        local = self.flow.local
+        local = self.index
         function = local.function_of(statement)
         loop = None
         for outer in local.around(statement):
@@ -179,7 +183,7 @@ class MakeWriter:
         if not isinstance(target, ast.Name):
             return True
         return target.id != "_" and any(
-            isinstance(item.ctx, ast.Load) for item in self.flow.local.named(target.id)
+            isinstance(item.ctx, ast.Load) for item in self.index.named(target.id)
         )
 
     def _module(self, make: Make) -> tuple[ast.expr, bool]:
@@ -212,13 +216,13 @@ class MakeWriter:
             node = node.func.value
         if not isinstance(node, ast.Call):
             return False
-        name = self.flow.qualified(node.func)
+        name = self.states.qualified(node.func)
         if name in ("copy.deepcopy",) or name.startswith(("torch.nn.", "torchvision.models.")):
             return True
         if isinstance(node.func, ast.Name):
             if node.func.id == "deepcopy":
                 return True
-            binders = self.flow.local.bindings(node.func.id)
+            binders = self.index.bindings(node.func.id)
             return len(binders) == 1 and isinstance(binders[0].node, ast.ClassDef)
         return False
 

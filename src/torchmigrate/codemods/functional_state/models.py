@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.functional_state.flow import Flow
-from torchmigrate.codemods.functional_state.kinds import Make
 from torchmigrate.codemods.functional_state.makes import MakeWriter
+from torchmigrate.codemods.functional_state.states import Make, States
 from torchmigrate.codemods.functional_state.tuples import TupleWriter
+from torchmigrate.codemods.functional_state.uses import Uses
 from torchmigrate.codemods.functional_state.writer import StateWriter
 from torchmigrate.findings import Applicability, DroppedUse, Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
@@ -26,7 +26,6 @@ from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import use_at
 from torchmigrate.rewrite.statements import Crowded
-from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.semantics.model import Binding, Role, Use, Via
 from torchmigrate.versions.range import applicability
 
@@ -161,17 +160,16 @@ def _plan(file: FileContext) -> list[ModelGroup]:
         for use in file.names.uses
         if use.call is not None and use.role is Role.CALL and maker(use)
     }
-    local = TreeIndex(file.names)
-    whole = _attempt(makes, file, local)
+    whole = _attempt(makes, file)
     if not whole.reason or not makes:
         return [whole]
     groups = [whole]
     if 1 < len(makes) <= _ALONE:
-        alone = [_attempt({key: use}, file, local) for key, use in makes.items()]
+        alone = [_attempt({key: use}, file) for key, use in makes.items()]
         groups = alone if any(not group.reason for group in alone) else [whole]
     refused = [group for group in groups if group.reason]
     rest = {key: use for group in refused for key, use in group.makes.items()}
-    tuples = _with_tuples(rest, refused, file, local)
+    tuples = _with_tuples(rest, refused, file)
     if not tuples.reason:
         return [*(group for group in groups if not group.reason), tuples]
     for group in refused:
@@ -180,18 +178,13 @@ def _plan(file: FileContext) -> list[ModelGroup]:
     return groups
 
 
-def _flow(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> tuple[dict[int, Make], Flow]:
-    """The calls, and the flow of their results.
-
-    Raises:
-        Unclear: it is not certain that the functions are those of functorch.
-    """
-    writer = StateWriter(file, local)
+def _states(uses: dict[int, Use], file: FileContext) -> States:
+    """What the calls give, and where it goes."""
     makes: dict[int, Make] = {}
     for key, use in uses.items():
         assert use.call is not None, "only calls are collected"
         makes[key] = Make(use.call, maker(use), use.candidates[0].endswith("combine_state_for_ensemble"))
-    return makes, Flow(makes, file.names, local, writer)
+    return States(file.flow, makes)
 
 
 def _check_uses(uses: dict[int, Use]) -> None:
@@ -233,41 +226,36 @@ def _has_other_side(bound: Binding) -> bool:
     )
 
 
-def _attempt(uses: dict[int, Use], file: FileContext, local: TreeIndex) -> ModelGroup:
-    group = ModelGroup(uses)
-    makes, flow = _flow(uses, file, local)
+def _attempt(uses: dict[int, Use], file: FileContext) -> ModelGroup:
+    """The group of calls whose states become dicts."""
+    states = _states(uses, file)
+    calls = [call for call in states.calls_of_models if file.names.parents.get(call.func) is call]
+    group = ModelGroup(uses, calls=calls)
     try:
-        flow.run()
         _check_uses(uses)
-        group.calls = list(dict.fromkeys(flow.calls))
-        _write(group, makes, flow, file)
+        found = Uses(states, StateWriter(file))
+        found.run()
+        _write(group, found, file)
     except (Unclear, Crowded) as error:
         group.reason, group.blocking = str(error), getattr(error, "node", None)
-        group.calls = group.calls or list(dict.fromkeys(flow.calls))
-        group.edits = ()
     return group
 
 
-def _with_tuples(
-    uses: dict[int, Use], refused: Sequence[ModelGroup], file: FileContext, local: TreeIndex
-) -> ModelGroup:
+def _with_tuples(uses: dict[int, Use], refused: Sequence[ModelGroup], file: FileContext) -> ModelGroup:
     """The group of calls whose state stays a tuple. refused: why they cannot be dicts."""
     calls = [call for group in refused for call in group.calls]
     group = ModelGroup(uses, calls=calls, blocking=refused[0].blocking, kept=refused[0].reason)
-    makes, flow = _flow(uses, file, local)
     extra: dict[Edit, None] = {}
     try:
         _check_uses(uses)
         _check_types(file)
-        writer = TupleWriter(file.source, flow.writer, flow)
-        for key, make in makes.items():
-            statement = local.statement_of(make.call)
-            if not isinstance(statement, (ast.Assign, ast.Return)) or statement.value is not make.call:
-                raise Unclear("the result is not assigned", make.call)
-            writer.write(make, statement, _speller(uses[key], file, extra))
+        states = _states(uses, file)
+        writer = TupleWriter(StateWriter(file), states)
+        for key, make in states.makes.items():
+            writer.write(make, _speller(uses[key], file, extra))
         if writer.submodules:
             group.changed = _AS_ATTRIBUTE
-        group.edits = tuple(sorted([*flow.writer.rewriting.edits(), *extra]))
+        group.edits = tuple(sorted([*writer.writer.rewriting.edits(), *extra]))
     except (Unclear, Crowded) as error:
         group.reason, group.blocking = str(error), getattr(error, "node", None)
         return group
@@ -307,39 +295,36 @@ def _releases(uses: dict[int, Use], file: FileContext) -> tuple[DroppedUse, ...]
     return tuple(release for use in uses.values() for release in file.imports.releases(use))
 
 
-def _write(group: ModelGroup, makes: dict[int, Make], flow: Flow, file: FileContext) -> None:
+def _write(group: ModelGroup, uses: Uses, file: FileContext) -> None:
     """Collect the edits of a group.
 
     Raises:
         Unclear: a name cannot be imported, or the text does not allow it.
         Crowded: as Rewriting says.
     """
-    states = flow.writer
+    writer, index = uses.writer, file.flow.index
     extra: dict[Edit, None] = {}
-    if flow.as_value and states.module_methods:
+    if uses.as_value and uses.module_methods:
         raise Unclear(
-            ("a functional model is used as a function in one place and as a module in another"),
-            states.module_methods[0],
+            "a functional model is used as a function in one place and as a module in another",
+            uses.module_methods[0],
         )
     _check_types(file)
-    writer = MakeWriter(file.source, states, flow, wrapped=flow.as_value)
-    for key, make in makes.items():
-        statement = flow.made.get(key)
-        if statement is None:
-            raise Unclear("the result is not assigned", make.call)
-        writer.write(make, statement, _speller(group.makes[key], file, extra))
-    if not flow.as_value:
+    makes = MakeWriter(writer, uses.states, wrapped=uses.as_value)
+    for key, make in uses.states.makes.items():
+        makes.write(make, _speller(group.makes[key], file, extra))
+    if not uses.as_value:
         # From the outer to the inner ones: what both put at one place is in this order.
         for call in sorted(group.calls, key=lambda call: (call.lineno, call.col_offset, -len(call.args))):
-            statement = flow.local.statement_of(call)
-            block = flow.local.block_of(statement) if statement is not None else None
-            if statement is None or block is None or flow.local.in_fstring(call):
+            statement = index.statement_of(call)
+            block = index.block_of(statement) if statement is not None else None
+            if statement is None or block is None or index.in_fstring(call):
                 raise Unclear("a model is called in code that cannot be changed", call)
-            scope = flow.scope_of(call)
-            function = _spelled(CALL, use_at(CALL, statement, [block], scope, file), file, extra)
-            kind = flow.read(call.func, scope)
-            problem = states.functional_call(call, function, getattr(kind, "states", 1))
+            function = _spelled(
+                CALL, use_at(CALL, statement, [block], index.scope_of(call), file), file, extra
+            )
+            problem = writer.functional_call(call, function, uses.states.model(call.func))
             if problem:
                 raise Unclear(f"the call {problem}", call)
-    group.edits = tuple(sorted([*states.rewriting.edits(), *extra]))
+    group.edits = tuple(sorted([*writer.rewriting.edits(), *extra]))
     group.releases = _releases(group.makes, file)

@@ -9,9 +9,6 @@ import ast
 from collections.abc import Callable, Sequence
 
 from torchmigrate.codemods.base.unclear import Unclear
-from torchmigrate.codemods.functional_state.cells import Cell
-from torchmigrate.codemods.functional_state.flow import Flow
-from torchmigrate.codemods.functional_state.kinds import Make
 from torchmigrate.codemods.functional_state.makes import (
     MakeWriter,
     assigned,
@@ -19,10 +16,10 @@ from torchmigrate.codemods.functional_state.makes import (
     skeleton,
     stacked_models,
 )
+from torchmigrate.codemods.functional_state.states import Make, States
 from torchmigrate.codemods.functional_state.writer import StateWriter
 from torchmigrate.rewrite.code import Code, code, several
 from torchmigrate.rewrite.statements import NewFunction, NewStatement
-from torchmigrate.source.text import Source
 from torchmigrate.source.trees import walk
 
 _MODULE_PARTS = frozenset(("stateless_model", "param_names", "buffer_names", "names_map", "all_names_map"))
@@ -37,26 +34,25 @@ class TupleWriter(MakeWriter):
         Unclear: something is done with the models that needs an object of functorch, or a module.
     """
 
-    def __init__(self, source: Source, writer: StateWriter, flow: Flow) -> None:
-        super().__init__(source, writer, flow, wrapped=True)
-        self.mentions = flow.models()
+    def __init__(self, writer: StateWriter, states: States) -> None:
+        super().__init__(writer, states, wrapped=True)
+        mentions = [node for node in states.every() if isinstance(node, (ast.Name, ast.Attribute))]
+        self.mentions = [node for node in mentions if states.model(node)]
         self.submodules = False  # whether one was a submodule
         for name in sorted(_MODULE_PARTS):
-            of_file = any(isinstance(item.ctx, ast.Store) for item in flow.local.attributes(name))
-            for part in [] if of_file else flow.local.attributes(name):
+            of_file = any(isinstance(item.ctx, ast.Store) for item in self.index.attributes(name))
+            for part in [] if of_file else self.index.attributes(name):
                 raise Unclear(f"`.{name}` of a functional model has no equivalent", part)
+        kept = [self._submodule_of(make) for make in states.makes.values()]
         for mention in self.mentions:
-            kept = flow.local.parent(mention)
-            target = kept.targets[0] if isinstance(kept, ast.Assign) else None
-            if isinstance(target, ast.Attribute) and self.writer.is_submodule(target):
-                made = [flow.local.statement_of(make.call) for make in flow.makes.values()]
-                if not any(target is self._submodule_of(item) for item in made):
+            for target in getattr(self.index.parent(mention), "targets", ()):
+                if self.writer.is_submodule(target) and target not in kept:
                     shown = self.source.shown(target)
                     raise Unclear(f"`{shown}` is a submodule that is set elsewhere", target)
-            for call in flow.local.around(mention):
+            for call in self.index.around(mention):
                 if isinstance(call, (ast.stmt, ast.Lambda)):
                     break
-                name = flow.qualified(call.func) if isinstance(call, ast.Call) else ""
+                name = states.qualified(call.func) if isinstance(call, ast.Call) else ""
                 given = isinstance(call, ast.Call) and any(_holds(item, mention) for item in call.args)
                 if given and name.startswith("torch.nn.") and "a" <= name[9:10] <= "z":
                     continue  # a function
@@ -65,8 +61,6 @@ class TupleWriter(MakeWriter):
 
     def _statements(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[NewStatement]:
         targets, whole = self._targets(make, statement)
-        if isinstance(self.flow.local.function_of(statement), ast.ClassDef):
-            raise Unclear("it is created in a class body, whose names a function in it cannot see", make.call)
         model = targets[0] if targets else None
         if model is not None and not self._is_read(model):
             return self._states_only(make, statement, targets, spell)
@@ -81,7 +75,7 @@ class TupleWriter(MakeWriter):
         made = [
             *before,
             *(assigned(name, listed) for name, (listed, _) in zip(names, states, strict=True)),
-            self._keyed_function(function, base, names, self._mode(make, statement), spell),
+            self._keyed_function(function, base, names, self._mode(make), spell),
         ]
         values = [code("tuple($x)", x=tensors) for _, tensors in states]
         if not targets:
@@ -92,7 +86,7 @@ class TupleWriter(MakeWriter):
             if self._is_read(target):
                 made.append(assigned(target, value))
         if model is not None:
-            self._modes(model, statement, base)
+            self._modes(make, base)
         return made
 
     def _keyed_function(
@@ -172,55 +166,43 @@ class TupleWriter(MakeWriter):
         made.append(assigned(base, skeleton(models, spell)))
         return made, [(code("list($x)", x=name), code("$x.values()", x=name)) for name in stacked]
 
-    def _modes(self, model: ast.expr, statement: ast.stmt, base: str) -> None:
+    def _modes(self, make: Make, base: str) -> None:
         """`fmodel.eval()` becomes `base_model.eval()` where both names are in reach.
 
         Raises:
             Unclear: more is done with the functional model as a module.
         """
-        local, source = self.flow.local, self.source
-        end = source.span(statement)[1]
         for mention in self.mentions:
-            part = local.parent(mention)
-            if not isinstance(part, ast.Attribute) or ast.unparse(mention) != ast.unparse(model):
+            part = self.index.parent(mention)
+            if not isinstance(part, ast.Attribute) or not self.states.comes_from(mention, make):
                 continue
-            if isinstance(model, ast.Name) and self._cell(mention) != self._cell(model):
-                continue
-            here = isinstance(model, ast.Name) and local.function_of(mention) is local.function_of(statement)
-            if here and source.span(mention)[0] < end:
-                continue  # the model that it is made of had the same name
-            made = [
-                item
-                for item in local.named(ast.unparse(model))
-                if isinstance(item.ctx, ast.Store) and self._cell(item) == self._cell(model)
-            ]
-            called = isinstance(local.parent(part), ast.Call)
-            if not here or len(made) > 1 or not called or part.attr not in _MODES:
-                shown = source.shown(part)
+            here = self.index.function_of(mention) is self.index.function_of(make.call)
+            only = sum(self.states.comes_from(mention, other) for other in self.states.makes.values()) == 1
+            called = isinstance(self.index.parent(part), ast.Call) and isinstance(mention, ast.Name)
+            if not here or not only or not called or part.attr not in _MODES:
+                shown = self.source.shown(part)
                 raise Unclear(f"`{shown}` needs a module, but the model would become a function", part)
-            self.writer.replace(mention, code("$base", base=base), True)
+            self.writer.replace(mention, code("$base", base=base))
 
-    def _submodule_of(self, statement: ast.stmt | None) -> ast.Attribute | None:
-        """The attribute of a module, `self.f`, that the model of a statement is given to in its function."""
+    def _submodule_of(self, make: Make) -> ast.Attribute | None:
+        """The attribute of a module, `self.f`, that a model is given to in the function that makes it."""
+        statement = self.index.statement_of(make.call)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if not isinstance(target, (ast.Tuple, ast.List)):
-            return None
-        local, model = self.flow.local, target.elts[0]
-        kept: list[ast.expr] = [model]
+        kept: list[ast.expr] = target.elts[:1] if isinstance(target, (ast.Tuple, ast.List)) else []
         for mention in self.mentions:
-            outer = local.parent(mention)
-            if isinstance(outer, ast.Assign) and self._cell(mention) == self._cell(model):
-                same = local.function_of(mention) is local.function_of(model)
-                kept += outer.targets if same else []
+            outer = self.index.parent(mention)
+            same = self.index.function_of(mention) is self.index.function_of(make.call)
+            if isinstance(outer, ast.Assign) and same and self.states.comes_from(mention, make):
+                kept += outer.targets
         return next((item for item in kept if self.writer.is_submodule(item)), None)  # type: ignore[return-value]
 
-    def _mode(self, make: Make, statement: ast.stmt) -> Code | None:
+    def _mode(self, make: Make) -> Code | None:
         """`self.training` for a functional model that is a submodule, whose mode `train()` would change.
 
         Raises:
             Unclear: the mode may be another one.
         """
-        submodule = self._submodule_of(statement)
+        submodule = self._submodule_of(make)
         if submodule is None:
             return None
         if any(isinstance(node, ast.Attribute) and node.attr in _MODES for node in walk(make.call)):
@@ -228,9 +210,6 @@ class TupleWriter(MakeWriter):
             raise Unclear(f"`{shown}` has a mode of its own until `train()` is called", submodule)
         self.submodules = True
         return code("$owner.training", owner=submodule.value)
-
-    def _cell(self, node: ast.expr) -> Cell:
-        return self.flow.cell(ast.unparse(node), self.flow.scope_of(node))
 
 
 def _holds(argument: ast.expr, mention: ast.expr) -> bool:
