@@ -399,24 +399,6 @@ out = Ensemble([Net(), Net()], randomness="different")(x)
 f, params, buffers = combine_state_for_ensemble([Normed().eval(), Normed().eval()])
 out = [*(params + buffers), vmap(f, in_dims=(0, 0, None))(params, buffers, x)]
 """,
-    "evaluation": """
-f, p, b = make_functional_with_buffers(normed)
-f.eval()
-out = [*(p + b), f(p, b, x)]
-""",
-    "evaluation of one of two": """
-def run():
-    f, p = make_functional(model)
-    f.eval()
-    return f(p + (), x)
-
-def other():
-    f, p, b = make_functional_with_buffers(normed)
-    f.eval()
-    return f(p + (), b, x)
-
-out = [run(), other()]
-""",
     "a list that hides a submodule": """
 class Hidden(nn.Module):
     def __init__(self):
@@ -581,6 +563,7 @@ REFUSED = {
     "names of parameters": ("f, p = make_functional(model)\nf.param_names\nf(p, x)\n", "`.param_names`"),
     "the module itself": ("f, p = make_functional(model)\nf.stateless_model(x)\n", "`.stateless_model`"),
     "another method": ("f, p = make_functional(model)\nsave(p)\nf.cuda()\n", "`f.cuda` needs a module"),
+    "evaluation": ("f, p = make_functional(model)\nf.eval()\nsave(p)\n", "`f.eval` needs a module"),
     "mode in another function": (
         "f, p = make_functional(model)\ndef run():\n    f.eval()\n    save(p)\n",
         "`f.eval` needs a module",

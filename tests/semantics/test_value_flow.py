@@ -139,6 +139,7 @@ CALLS = {
     "def f():\n    return g()\ndef g():\n    return f()\nask(f())": set(),
     "from functools import partial\ndef f(y, x):\n    ask(x)\ng = partial(f, x=a())": {"a()", OPEN},
     "import functools\ndef f(x, y):\n    ask(x)\ng = functools.partial(f, a())": {"a()", OPEN},
+    "x = a()\ndef f():\n    ask(x)\ndel x": {"a()"},
     "import pytest\n@pytest.mark.parametrize('x', [a(), b()])\ndef test(x):\n    ask(x)": {"a()", "b()"},
     "import pytest\n@pytest.mark.parametrize('x, y', [(a(), b())])\ndef test(x, y):\n    ask(y)": {"b()"},
     "import pytest\n@pytest.mark.parametrize(['x', 'y'], c)\ndef test(x, y):\n    ask(y)": {"c@[*][1]"},

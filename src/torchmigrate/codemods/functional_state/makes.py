@@ -14,10 +14,10 @@ from torchmigrate.rewrite.nodes import has_comment
 from torchmigrate.rewrite.statements import NewFunction, NewStatement
 from torchmigrate.source.trees import walk
 
+Spell = Callable[[str], str]
 _KEEPING = frozenset(
     ("to", "cuda", "cpu", "eval", "train", "double", "half", "float", "requires_grad_", "apply")
 )
-_STATES = ("named_parameters", "named_buffers")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -35,7 +35,7 @@ class MakeWriter:
         self.index = states.flow.index
         self.wrapped = wrapped
 
-    def write(self, make: Make, spell: Callable[[str], str]) -> None:
+    def write(self, make: Make, spell: Spell) -> None:
         """Rewrite the statement of a call.
 
         Raises:
@@ -56,46 +56,55 @@ class MakeWriter:
             raise Unclear("the fix would remove a comment in the statement", make.call)
         self.writer.rewriting.replace_statement(statement, self._statements(make, statement, spell))
 
-    def _statements(self, make: Make, statement: ast.stmt, spell: Callable[[str], str]) -> list[NewStatement]:
+    def _statements(self, make: Make, statement: ast.stmt, spell: Spell) -> list[NewStatement]:
         targets, whole = self._targets(make, statement)
-        if self.wrapped:
+        kept = not targets or self._is_read(targets[0])
+        if kept and self.wrapped:
             self._check_loop(make, statement, targets)
+        wanted = [self._is_read(item) for item in targets[1:]] or [True] * make.states
+        base: str | ast.expr = "" if self.wrapped or not targets or not kept else targets[0]
         if make.ensemble:
-            return self._ensemble(make, statement, targets, spell)
-        copied = self._copied(make, spell)
+            made, base, states = self._ensemble(make, statement, targets, base, spell, kept=kept)
+        elif not kept and wanted.count(True) == 1:
+            made, states = [], self._states_of(self._copied(make, spell), make.states)
+        else:
+            base = base or self.writer.unique("base_model", statement)
+            made, states = [assigned(base, self._copied(make, spell))], self._states_of(base, make.states)
+        names = self._names(make, statement, base) if kept else []
+        made += [assigned(name, value) for name, value in names]
+        for target, value, used in zip(targets[1:], states, wanted, strict=False):
+            if used and target is not value:
+                made.append(assigned(target, value))
+        model: str | ast.expr = base
+        if kept and self.wrapped:
+            plain = isinstance(targets[0], ast.Name) if targets else False
+            model = targets[0].id if plain else self.writer.unique("functional_model", statement)  # type: ignore[attr-defined]
+            made.append(self._function(make, model, base, [name for name, _ in names], spell))
+            if targets and not plain:
+                made.append(assigned(targets[0], model))
         if not targets:
-            base = self.writer.unique("base_model", statement)
-            made: list[NewStatement] = [assigned(base, copied)]
-            model = base
-            if self.wrapped:
-                model = self.writer.unique("functional_model", statement)
-                made.append(self._function(model, base, make.states, spell))
-            return [
-                *made,
-                result(whole, [model, *(_state(base, method) for method in _STATES[: make.states])]),
-            ]
-        model_target, *rest = targets
-        kept = self._is_read(model_target)
-        wanted = [item for item in zip(rest, _STATES, strict=False) if self._is_read(item[0])]
-        if not kept and len(wanted) == 1:
-            return [assigned(target, _state(copied, method)) for target, method in wanted]
-        named = kept and not self.wrapped
-        base_model = model_target if named else self.writer.unique("base_model", statement)
-        return [
-            assigned(base_model, copied),
-            *(assigned(target, _state(base_model, method)) for target, method in wanted),
-            *self._functions(model_target, base_model, make.states, spell),
-        ]
+            values = several([model, *states])
+            made.append(code("return $x", x=values) if whole is None else assigned(whole, values))
+        return made
 
-    def _functions(
-        self, target: ast.expr, base: str | ast.expr, states: int, spell: Callable[[str], str]
-    ) -> list[NewStatement]:
-        """The function in the place of the functional model, if there is one."""
-        if not self.wrapped or not self._is_read(target):
-            return []
-        if not isinstance(target, ast.Name):
-            raise Unclear("an attribute holds a functional model that is used as a function", target)
-        return [self._function(target.id, base, states, spell)]
+    def _states_of(self, model: Part, number: int) -> list[Part]:
+        """The states of a model."""
+        methods = ("named_parameters", "named_buffers")[:number]
+        return [code(f"dict($x.{method}())", x=model) for method in methods]
+
+    def _names(self, make: Make, statement: ast.stmt, base: Part) -> list[tuple[str, Code]]:
+        """Variables with the keys of the states, where they are not in the states."""
+        return []
+
+    def _stacked(self, statement: ast.stmt, targets: Sequence[ast.expr]) -> tuple[list[Part], list[Part]]:
+        """The variables for the dicts of an ensemble, and its states."""
+        return [*targets], [*targets]
+
+    def _body(
+        self, make: Make, base: Part, given: list[str], names: list[str]
+    ) -> tuple[list[Code], list[Part]]:
+        """Statements of the function that calls a model, and the dicts for the model."""
+        return [], [*given]
 
     def _targets(self, make: Make, statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
         """What the result is taken apart into; else what it is assigned to (None: it is returned)."""
@@ -113,71 +122,73 @@ class MakeWriter:
 
     def _check_loop(self, make: Make, statement: ast.stmt, targets: list[ast.expr]) -> None:
         """Refuse a function that outlives a turn of a loop: it would call the model of the last turn."""
-        local = self.index
-        function = local.function_of(statement)
+        function = self.index.function_of(statement)
         loop = None
-        for outer in local.around(statement):
+        for outer in self.index.around(statement):
             if outer is function:
                 break
             if isinstance(outer, _LOOPS):
                 loop = outer
-        if loop is None or (targets and not self._is_read(targets[0])):
+        if loop is None:
             return
-        inside = {id(node) for node in walk(loop)}
         if not targets or not isinstance(targets[0], ast.Name):
             raise Unclear("it is created in a loop, and kept", make.call)
-        for mention in local.named(targets[0].id):
+        inside = {id(node) for node in walk(loop)}
+        for mention in self.index.named(targets[0].id):
             if not isinstance(mention.ctx, ast.Load) or id(mention) not in inside:
                 continue
-            call = local.parent(mention)
+            call = self.index.parent(mention)
             if isinstance(call, ast.Call) and call.func is not mention:
-                call = local.parent(call)  # `vmap(fmodel)(params, x)`
+                call = self.index.parent(call)  # `vmap(fmodel)(params, x)`
                 if isinstance(call, ast.Assign) and isinstance(call.targets[0], ast.Name):
                     continue
             if not isinstance(call, ast.Call):
                 raise Unclear("it is created in a loop, and kept", make.call)
 
     def _ensemble(
-        self, make: Make, statement: ast.stmt, targets: list[ast.expr], spell: Callable[[str], str]
-    ) -> list[NewStatement]:
+        self,
+        make: Make,
+        statement: ast.stmt,
+        targets: list[ast.expr],
+        base: str | ast.expr,
+        spell: Spell,
+        *,
+        kept: bool,
+    ) -> tuple[list[NewStatement], str | ast.expr, list[Part]]:
+        """The statements that stack the models, the model that is called, and its states."""
         if not targets:
             raise Unclear("the result is not unpacked where it is created", make.call)
-        kept = self._is_read(targets[0])
-        made, models = self._members(make, statement, kept=kept)
-        made.append(assigned(several(targets[1:]), stacked_models(models, spell)))
-        if not kept:
-            return made
-        base = targets[0] if not self.wrapped else self.writer.unique("base_model", statement)
-        made.append(assigned(base, skeleton(models, spell)))
-        return [*made, *self._functions(targets[0], base, make.states, spell)]
-
-    def _members(
-        self, make: Make, statement: ast.stmt, *, kept: bool
-    ) -> tuple[list[NewStatement], str | ast.expr]:
-        """The models of an ensemble as an expression that may stand twice, after what that needs.
-
-        kept: it will stand twice.
-        """
         if make.call.keywords or len(make.call.args) != 1 or isinstance(make.call.args[0], ast.Starred):
             raise Unclear("the models are not passed as one list", make.call)
-        models = make.call.args[0]
-        if not kept or isinstance(models, (ast.Name, ast.Attribute)):
-            return [], models
-        name = self.writer.unique(self.writer.fresh("models", "members", "ensemble_members"), statement)
-        return [assigned(name, models)], name
+        models: str | ast.expr = make.call.args[0]
+        made: list[NewStatement] = []
+        if kept and not isinstance(models, (ast.Name, ast.Attribute)):
+            name = self.writer.fresh("models", "members", "ensemble_members")
+            name = self.writer.unique(name, statement)
+            made.append(assigned(name, models))
+            models = name
+        stacked, states = self._stacked(statement, targets[1:])
+        stack = code("$f($models)", f=spell("torch.func.stack_module_state"), models=models)
+        made.append(assigned(several(stacked), stack))
+        if kept:  # a model without tensors of its own, in which those of all others are put
+            base = base or self.writer.unique("base_model", statement)
+            copied = code('$f($models[0]).to("meta")', f=spell("copy.deepcopy"), models=models)
+            made.append(assigned(base, copied))
+        return made, base, states
 
     def _function(
-        self, name: str, base: str | ast.expr, states: int, spell: Callable[[str], str]
+        self, make: Make, name: str | ast.expr, base: Part, names: list[str], spell: Spell
     ) -> NewFunction:
         """A function in the place of the functional model."""
-        given = ["params", "buffers"][:states]
+        given = ["params", "buffers"][: make.states]
+        before, states = self._body(make, base, given, names)
         call = code(
             "return $f($base, $state, args, kwargs)",
             f=spell("torch.func.functional_call"),
             base=base,
-            state=several(given),
+            state=several(states),
         )
-        return NewFunction(name, (*given, "*args", "**kwargs"), (call,))
+        return NewFunction(str(name), (*given, "*args", "**kwargs"), (*before, call))
 
     def _is_read(self, target: ast.expr) -> bool:
         if not isinstance(target, ast.Name):
@@ -186,8 +197,8 @@ class MakeWriter:
             isinstance(item.ctx, ast.Load) for item in self.index.named(target.id)
         )
 
-    def _module(self, make: Make) -> tuple[ast.expr, bool]:
-        """The model that a call is given, and whether its parameters take no gradients."""
+    def _copied(self, make: Make, spell: Spell) -> Code:
+        """A model of its own, as `make_functional` made one."""
         call = make.call
         values = {item.arg: item.value for item in call.keywords}
         if None in values or any(isinstance(item, ast.Starred) for item in call.args) or len(call.args) > 2:
@@ -198,15 +209,10 @@ class MakeWriter:
             raise Unclear("cannot analyze its arguments", call)
         if frozen is not None and not (isinstance(frozen, ast.Constant) and isinstance(frozen.value, bool)):
             raise Unclear("`disable_autograd_tracking` is not a literal", call)
-        return model, frozen is not None and bool(frozen.value)
-
-    def _copied(self, make: Make, spell: Callable[[str], str]) -> Code:
-        """A model of its own, as `make_functional` made one."""
-        model, frozen = self._module(make)
         made = code("$x", x=model)
         if not self._is_new(model):
             made = code("$f($x)", f=spell("copy.deepcopy"), x=model)
-        return code("$x.requires_grad_(False)", x=made) if frozen else made
+        return code("$x.requires_grad_(False)", x=made) if frozen is not None and frozen.value else made
 
     def _is_new(self, node: ast.expr) -> bool:
         """Whether no other code holds the object: a copy, or created in this expression."""
@@ -217,35 +223,10 @@ class MakeWriter:
         if not isinstance(node, ast.Call):
             return False
         name = self.states.qualified(node.func)
-        if name in ("copy.deepcopy",) or name.startswith(("torch.nn.", "torchvision.models.")):
+        if name == "copy.deepcopy" or name.startswith(("torch.nn.", "torchvision.models.")):
             return True
-        if isinstance(node.func, ast.Name):
-            if node.func.id == "deepcopy":
-                return True
-            binders = self.index.bindings(node.func.id)
-            return len(binders) == 1 and isinstance(binders[0].node, ast.ClassDef)
-        return False
+        return isinstance(self.states.flow.definition(node.func), ast.ClassDef)
 
 
 def assigned(target: Part, value: Part) -> Code:
     return code("$target = $value", target=target, value=value)
-
-
-def _state(model: Part, method: str) -> Code:
-    return code("dict($model.$method())", model=model, method=method)
-
-
-def result(target: ast.expr | None, values: Sequence[Part]) -> Code:
-    """Values assigned to a target; None: returned."""
-    if target is None:
-        return code("return $values", values=several(values))
-    return assigned(target, several(values))
-
-
-def stacked_models(models: Part, spell: Callable[[str], str]) -> Code:
-    return code("$f($models)", f=spell("torch.func.stack_module_state"), models=models)
-
-
-def skeleton(models: Part, spell: Callable[[str], str]) -> Code:
-    """A model without tensors of its own, in which those of all others are put."""
-    return code('$f($models[0]).to("meta")', f=spell("copy.deepcopy"), models=models)

@@ -135,9 +135,8 @@ class Uses:
             self._check_dims(run, node)
             return not any(isinstance(item, ast.Starred) for item in run.call.args[:wanted])
         made = states.flow.definition(call.func)
-        if isinstance(made, ast.ClassDef):
-            made = states.flow.classes.method(made, "__init__")
-        if not states.takes(run.function or made, node):
+        start = states.flow.classes.method(made, "__init__") if isinstance(made, ast.ClassDef) else None
+        if not states.takes(run.function or start, node):
             return False
         self._check_dims(run, node)
         return True

@@ -186,7 +186,8 @@ class ValueFlow:
             return _UNKNOWN
         found: list[Step] = []
         for binding in bindings:
-            found += self._of_target(binding.node)
+            if not isinstance(getattr(binding.node, "ctx", None), ast.Del):
+                found += self._of_target(binding.node)
         return found
 
     def _of_target(self, target: ast.AST) -> Sequence[Step]:
