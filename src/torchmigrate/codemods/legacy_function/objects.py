@@ -70,7 +70,7 @@ def keep_objects(node: ast.ClassDef, rewriting: Rewriting, flow: ValueFlow) -> N
     call = code("return $graph.apply(self, *inputs)", graph=graph)
     rewriting.add_function(node.body[-1], NewFunction("__call__", ("self", "*inputs"), (call,)))
     text = _FORWARD + (_BACKWARD if "backward" in members else "")
-    base = rewriting.source.segment(node.bases[0])
+    base = ast.unparse(node.bases[0])
     rewriting.add_lines(node, text.format(node=graph, base=base, step=rewriting.step))
 
 
