@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
-from torchmigrate.semantics.flow.domain import NOTHING, Domain, Values
+from torchmigrate.semantics.flow.domain import NOTHING, UNKNOWN, Domain, Values
 from torchmigrate.semantics.flow.functions import Function
 from torchmigrate.semantics.flow.steps import EACH, VALUE, Path, Step, Steps
 from torchmigrate.semantics.flow.values import ValueFlow
@@ -73,8 +73,11 @@ class Computed(Domain[int]):
                 self._given.setdefault(ast.unparse(whole(target)), []).append(value)
 
     def labels(self, *nodes: ast.AST) -> Labels:
-        """The numbers of the sources that one of some expressions is computed from."""
+        """The numbers of the sources that one of some expressions is computed from; all of them if it is
+        not known."""
         found = NOTHING.union(*[self.of(node) for node in nodes])
+        if UNKNOWN in found:
+            return frozenset(self.sources.values())
         return frozenset(item for item in found if isinstance(item, int))
 
     def start(self, node: ast.AST) -> int | None:
@@ -89,7 +92,7 @@ class Computed(Domain[int]):
             for each in self.flow.steps(step)
             if each.node is not None and self.flow.index.home_of(each.node) is self.home
         ]
-        if isinstance(node, (ast.Name, ast.Attribute)) and getattr(node, "attr", "") not in _PLAIN_ATTRIBUTES:
+        if self._given and isinstance(node, (ast.Name, ast.Attribute)) and not _is_plain(node):
             given = list(self._given_before(node, ast.unparse(node)))
             if given and not found and isinstance(node, ast.Attribute):
                 given.append(node.value)
@@ -100,7 +103,7 @@ class Computed(Domain[int]):
         if isinstance(node, ast.Call):
             return self._of_call(node)
         if isinstance(node, ast.Attribute):
-            return NOTHING if node.attr in _PLAIN_ATTRIBUTES else self.of(node.value)
+            return NOTHING if _is_plain(node) else self.of(node.value)
         if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
             items = self.flow.steps(Step(node, (VALUE if isinstance(node, ast.Dict) else EACH,)))
             return self.join(*[step.node for step in items if step.node is not None], *children(node))
@@ -214,7 +217,7 @@ class Computed(Domain[int]):
                 yield RETURNED, statement, statement.value
             for target, value in stores(statement):
                 kept = whole(target)
-                if getattr(kept, "attr", "") not in _PLAIN_ATTRIBUTES and not self._makes(kept):
+                if not _is_plain(kept) and not self._makes(kept):
                     yield f"{STORED}`{ast.unparse(target)}`", target, value
             for node in own_nodes(statement):
                 if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "backward":
@@ -265,6 +268,11 @@ def own_nodes(statement: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, ast.Lambda):
             todo += [child for child in children(node) if not isinstance(child, ast.stmt)]
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether an expression is an attribute of a variable that is not part of a graph."""
+    return isinstance(node, ast.Attribute) and node.attr in _PLAIN_ATTRIBUTES
 
 
 def _is_text(node: ast.expr) -> bool:
