@@ -7,21 +7,26 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.conditions import as_bool, conjuncts
 from torchmigrate.codemods.apex.forward import Forward, joined
-from torchmigrate.codemods.apex.initialize import (
+from torchmigrate.codemods.apex.objects import objects_of
+from torchmigrate.codemods.apex.presence import Branches, Presence, prune
+from torchmigrate.codemods.apex.scaler import Scaler
+from torchmigrate.codemods.apex.steps import Steps
+from torchmigrate.codemods.apex.uses import (
+    Initialize,
+    Place,
+    Scaled,
+    Uses,
+    concerned,
     elements,
     in_place,
+    is_none,
+    read,
     remarks,
     scale_option,
     the_call,
 )
-from torchmigrate.codemods.apex.objects import objects_of
-from torchmigrate.codemods.apex.presence import Presence, prune
-from torchmigrate.codemods.apex.scaler import Scaler
-from torchmigrate.codemods.apex.steps import Steps
-from torchmigrate.codemods.apex.uses import Initialize, Place, Scaled, Uses, concerned, is_none, read
 from torchmigrate.codemods.base.functions import functions_of
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.findings import Edit

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from torchmigrate.codemods.apex.conditions import as_bool, every_one, implies, mixes, negation, renamed
 from torchmigrate.codemods.apex.objects import AMP, Objects
 from torchmigrate.codemods.apex.presence import Presence
-from torchmigrate.codemods.apex.uses import Initialize
+from torchmigrate.codemods.apex.uses import MAKE, Initialize
 from torchmigrate.codemods.base.truth import is_bool
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.match.conditions import binds_or_waits
@@ -22,13 +22,8 @@ from torchmigrate.semantics.flow.mentions import Spot, common_block
 from torchmigrate.source.trees import walk
 
 _NAMES = ("scaler", "grad_scaler", "amp_scaler", "torch_scaler")
-_MAKE = (
-    'create `scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is called, and '
-    "pass it to"
-)
-ELSEWHERE = f"this file does not call `amp.initialize`: {_MAKE} {{name}}"
 _NOT_GIVEN = (
-    f"{{name}} needs the scaler, but some of its calls may not be visible: {_MAKE} {{name}} as an "
+    f"{{name}} needs the scaler, but some of its calls may not be visible: {MAKE} {{name}} as an "
     "additional argument"
 )
 _OUTSIDE = (

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from torchmigrate.codemods.apex.branches import Branches
 from torchmigrate.codemods.apex.objects import Objects
+from torchmigrate.codemods.apex.presence import Branches
 from torchmigrate.codemods.apex.uses import Uses
 from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.patterns import pattern

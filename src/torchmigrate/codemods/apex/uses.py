@@ -13,7 +13,7 @@ from torchmigrate.codemods.base.unclear import Unclear
 from torchmigrate.match.signature import arguments_of, bind, parse_signature
 from torchmigrate.patterns import pattern
 from torchmigrate.semantics.flow.forward import Forward
-from torchmigrate.semantics.flow.functions import Function, key_of
+from torchmigrate.semantics.flow.functions import Function, Functions, key_of
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.model import Binding, Const, QualifiedName, Role, SemanticModel, Use, Via
 from torchmigrate.source.trees import walk
@@ -39,6 +39,12 @@ _EXPORTS = frozenset(
     master_params state_dict load_state_dict disable_casts half_function bfloat16_function float_function
     promote_function register_half_function register_bfloat16_function register_float_function
     register_promote_function amp frontend handle""".split()
+)
+
+
+MAKE = (
+    'create `scaler = torch.amp.GradScaler("cuda", enabled=...)` where `amp.initialize` is called, and '
+    "pass it to"
 )
 
 
@@ -419,3 +425,141 @@ def backwards(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
         if getattr(function.value, "id", "") != name:
             return
         yield call
+
+
+def the_call(uses: Uses, functions: Functions) -> Initialize:
+    """The (only) call of `amp.initialize`.
+
+    Raises:
+        Unclear: there is none, or more than one, or nothing is trained with it.
+    """
+    if not uses.initialize:
+        if not uses.places:
+            raise Unclear("this file does not use the import")
+        function = uses.places[0][0]
+        name = "this file" if isinstance(function.node, ast.Module) else f"`{function.name}`"
+        raise Unclear(f"this file does not call `amp.initialize`: {MAKE} {name}")
+    if len(uses.initialize) > 1 and not _one_of_two(uses, functions) and not _in_a_row(uses, functions):
+        line = uses.initialize[1].statement.lineno
+        raise Unclear(
+            f"line {line} calls `amp.initialize` again; both calls need to share one scaler", line=line
+        )
+    if not uses.scaled and (uses.places or any(item.optimizers for item in uses.initialize)):
+        raise Unclear(
+            "the model is initialized here and trained in another file: create the scaler here, and pass "
+            "it to the code that scales the loss"
+        )
+    first = uses.initialize[0]
+    if uses.scaled and not any(item.optimizers for item in (first, *first.more)):
+        raise Unclear.at(first.statement.lineno, "no optimizer is initialized")
+    return first
+
+
+def _options(item: Initialize, *left_out: str) -> dict[str, str]:
+    return {key: ast.dump(value) for key, value in item.given.items() if key not in left_out}
+
+
+def _in_a_row(uses: Uses, functions: Functions) -> bool:
+    """Whether the calls of `amp.initialize` are in one block, with the same options for different objects."""
+    first, *more = uses.initialize
+    first.more = more
+    block = functions.spots[id(first.statement)].block
+    options = _options(first, "models", "optimizers")
+    objects = [ast.dump(part) for item in uses.initialize for part in (*item.models, *item.optimizers)]
+    return len(set(objects)) == len(objects) and all(
+        functions.spots[id(item.statement)].block is block
+        and _options(item, "models", "optimizers") == options
+        for item in more
+    )
+
+
+def _one_of_two(uses: Uses, functions: Functions) -> bool:
+    """Whether two calls of `amp.initialize` are in both branches of one `if`, for the same objects."""
+    one, other = uses.initialize[0], uses.initialize[-1]
+    spots = [functions.spots[id(item.statement)] for item in (one, other)]
+    outer = spots[0].outer
+    if len(uses.initialize) > 2 or outer is None or outer is not spots[1].outer or not in_place(one):
+        return False
+    targets = [ast.dump(getattr(item.statement, "targets", [item.statement])[0]) for item in (one, other)]
+    levels = [getattr(item.given.get("opt_level"), "value", "O1") for item in (one, other)]
+    free = ["loss_scale", "keep_batchnorm_fp32", "verbosity", "master_weights"]
+    free += ["opt_level"] if {*levels} <= {"O1", "O2", "O3"} else []
+    same = targets[0] == targets[1] and _options(one, *free) == _options(other, *free)
+    if not same or not isinstance(outer.statement, ast.If) or spots[0].block is spots[1].block:
+        return False
+    alone = all(len(spot.block) == 1 for spot in spots)
+    one.gone = [outer.statement] if alone else [one.statement, other.statement]
+    one.statement = outer.statement
+    if len({ast.dump(item.given.get("loss_scale", outer.statement.test)) for item in (one, other)}) > 1:
+        one.given["loss_scale"] = outer.statement.test  # for the message about it
+    return True
+
+
+def scale_option(first: Initialize, uses: Uses) -> tuple[str | ast.expr | None, list[str]]:
+    """The number that the scaler begins with, if one is given, and what a person should know of it.
+
+    Raises:
+        Unclear: the scale is a literal that is none.
+    """
+    given = first.given.get("loss_scale")
+    told: list[str] = []
+    for item in uses.of("set"):
+        if item.value is not None:
+            constant = not any(isinstance(node, (ast.Name, ast.Call)) for node in ast.walk(item.value))
+            if constant and item.function is first.function:
+                return item.value, told
+            told.append(f"line {item.statement.lineno}: the scaler begins with its own scale")
+    if given is None or is_none(given) or (isinstance(given, ast.Constant) and given.value == "dynamic"):
+        return None, told
+    if isinstance(given, ast.Constant):
+        try:
+            value = float(given.value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise Unclear.at(given.lineno, "the loss scale is not a number") from None
+        return str(value), [*told, "the fixed loss scale becomes only the initial scale"]
+    return None, [*told, "the scaler determines the loss scale itself, whatever the arguments say"]
+
+
+def remarks(first: Initialize, uses: Uses) -> list[str]:
+    """What a person should know of the rewrite."""
+    given = first.given
+    found: list[str] = []
+    level = given.get("opt_level")
+    if isinstance(level, ast.Constant) and level.value in ("O2", "O3"):
+        found.append(
+            f"{level.value} kept the weights in half precision; under autocast they stay in single precision"
+        )
+    elif level is not None and not isinstance(level, ast.Constant):
+        found.append("O2 and O3, which kept the weights in half precision, now behave like O1")
+    if uses.of("saved", "state_dict", "load_state_dict"):
+        found.append("the amp state of old checkpoints does not load into the scaler")
+    for item in uses.of("saved"):
+        found.append(f"line {item.node.lineno}: the called code may only use the state of `amp`")
+    options = ("keep_batchnorm_fp32", "loss_scale", "master_weights", "num_losses", "verbosity")
+    idle = [
+        f"`{ast.unparse(value)}`" for value in map(given.get, options) if isinstance(value, ast.Attribute)
+    ]
+    if idle:
+        found.append(f"the options {' and '.join(idle)} have no use now: remove what is left of them")
+    if "max_loss_scale" in given or "min_loss_scale" in given:
+        found.append("a scaler does not limit the loss scale")
+    if not is_none(given.get("num_losses")):
+        found.append("all losses share one scale")
+    return found
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """The single targets of an assignment."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return [item for part in node.elts for item in elements(part)]
+    return [node]
+
+
+def in_place(first: Initialize) -> bool:
+    """Whether the results of `amp.initialize` get the names of its arguments, or none."""
+    statement = first.statement
+    if not isinstance(statement, ast.Assign):
+        return True
+    given = [first.given[name] for name in ("models", "optimizers") if not is_none(first.given.get(name))]
+    texts = [[*map(ast.unparse, elements(item))] for item in (statement.targets[0], ast.Tuple(given))]
+    return texts[0] == texts[1]
