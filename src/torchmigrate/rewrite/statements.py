@@ -119,10 +119,6 @@ class Rewriting:
 
     # ---- asking ---------------------------------------------------------------------------------------
 
-    def fits_line(self, statement: ast.stmt) -> bool:
-        """Whether a statement can stand on one line, without a comment or a string that goes on."""
-        return self._in_one_line(statement) is not None
-
     def _in_one_line(self, statement: ast.stmt) -> str | None:
         """The source of a statement with the replacements so far, on one line; None: it cannot be there."""
         start, end = start_of(self.source, statement), end_of(self.source, statement)

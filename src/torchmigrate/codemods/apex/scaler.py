@@ -57,11 +57,8 @@ class Scaler:
         self.presence = presence
         self.rewriting = rewriting
         self.home = first.function
-        used = {
-            getattr(node, "id", None) or getattr(node, "arg", None) or getattr(node, "attr", None)
-            for node in walk(tree)
-        }
-        used |= {getattr(node, "name", None) for node in walk(tree)}
+        names = ("id", "arg", "attr", "name")
+        used = {getattr(node, field, None) for node in walk(tree) for field in names}
         name = next((item for item in _NAMES if item not in used), None)
         if name is None:
             raise Unclear("all usual names for a scaler are in use")

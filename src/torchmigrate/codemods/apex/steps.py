@@ -17,11 +17,12 @@ from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.statements import Rewriting
 from torchmigrate.semantics.flow.functions import Function, own
 from torchmigrate.semantics.flow.mentions import LOOPS, Spot, common_block
-from torchmigrate.source.trees import walk
+from torchmigrate.source.trees import last_name, walk
 
 _OLD_METHODS = frozenset(
     "backward clip_master_grads clip_fp32_grads update_master_grads unscale_grads _amp_stash".split()
 )
+_CLIPPING = ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
 _GRADIENTS = pattern(r"(?:^|_)grad(?:s|ients?)?(?:_|$)")
 _NO_GRADIENTS = pattern(r"zero|no_grad|enable|require|reduce|sync|checkpoint")
 
@@ -204,8 +205,8 @@ class Steps:
         for item in self.uses.scaled:
             if not item.others or item.delayed or self._step_after(item.statement, self.steps) is not None:
                 continue
-            if all(_is_synchronize(inner) for inner in item.others):
-                continue
+            if all(_called(inner) == "synchronize" for inner in item.others):
+                continue  # Horovod does that more often than there is a step
             raise Unclear.at(
                 item.others[0].lineno,
                 "gradients are used before apex unscales the gradients of "
@@ -316,7 +317,7 @@ class Steps:
         mine = [step for step in same if step.function is item.function]
         statement = item.statement
         unclear = self._unclear(statement)
-        if len(mine) != 1 or not _is_clipping(statement):
+        if len(mine) != 1 or _called(statement) not in _CLIPPING:
             raise unclear
         spots = [self.functions.spots[id(part)] for part in (statement, mine[0].statement)]
         here, there = spots
@@ -345,8 +346,6 @@ class Steps:
 
     def _move(self, item: Step, step: Step, scaler: str | None) -> None:
         """Clip right before the step; scaler: where gradients have to be unscaled for that."""
-        if not self.rewriting.fits_line(item.statement):
-            raise Unclear.at(item.statement.lineno, "move this next to the step, once per step")
         if scaler is not None:
             self.rewriting.add_before(step.statement, _unscaled(scaler, item))
         self.rewriting.copy_before(item.statement, step.statement)
@@ -388,31 +387,19 @@ def _trains(function: Function) -> bool:
     )
 
 
-def _is_clipping(statement: ast.stmt) -> bool:
-    """Whether a statement clips gradients, and nothing is done with the norm."""
+def _called(statement: ast.stmt) -> str:
+    """The last name of the function that is all of a statement, so that nothing is done with its result."""
     call = statement.value if isinstance(statement, ast.Expr) else None
-    name = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
-    return name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
-
-
-def _is_synchronize(statement: ast.stmt) -> bool:
-    """Whether a statement is `optimizer.synchronize()`, which may be done more often than there is a step."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "synchronize"
-    )
+    return last_name(call.func) if isinstance(call, ast.Call) else ""
 
 
 def _touches(statement: ast.stmt) -> bool:
     """Whether a statement reads or changes gradients: `clip_grad_norm_`, `p.grad`, a norm of them."""
     for node in own(statement, ast.Call, ast.Attribute):
-        if isinstance(node, ast.Attribute):
-            if node.attr == "grad" and isinstance(node.ctx, ast.Load):
-                return True
-        elif isinstance(node, ast.Call):
-            name = ast.unparse(node.func).rpartition(".")[2].lower()
+        if isinstance(node, ast.Call):
+            name = last_name(node.func).lower()
             if _GRADIENTS.search(name) and not _NO_GRADIENTS.search(name):
                 return bool(node.args)
+        elif isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load):
+            return True
     return False
