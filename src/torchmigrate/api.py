@@ -27,7 +27,7 @@ from torchmigrate.report.console import Console
 from torchmigrate.report.reasons import help_of, message_of, reason_of
 from torchmigrate.run.configurations import Configurations
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.results import Results, texts_in
+from torchmigrate.run.results import Results, problems_in_order, texts_in
 from torchmigrate.source.kinds import read_source, source_of_text
 from torchmigrate.source.text import Source, SourceError
 
@@ -398,7 +398,6 @@ def _fix(fix: FoundFix, source: Source, fixes: dict[int, Fix]) -> Fix:
 
 
 def _problems(found: Sequence[FoundProblem], *, nameless: bool = False) -> tuple[Problem, ...]:
-    every = sorted(found, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
     return tuple(
         Problem(
             problem.kind.value,
@@ -407,7 +406,7 @@ def _problems(found: Sequence[FoundProblem], *, nameless: bool = False) -> tuple
             problem.line,
             problem.cell,
         )
-        for problem in every
+        for problem in problems_in_order(found)
     )
 
 

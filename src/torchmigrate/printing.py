@@ -48,3 +48,10 @@ def printable(text: str) -> str:
     if not text.isprintable():  # seldom, and the pattern takes a millisecond to compile
         text = re.sub(_UNSAFE, lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
     return re.sub(_COMMAND, _without_command, text) if _may_have_commands(text) else text
+
+
+def json_text(value: object) -> str:
+    """A value as JSON, in ASCII, so that it is valid for any terminal, locale and file name."""
+    import json
+
+    return json.dumps(value, indent=2) + "\n"

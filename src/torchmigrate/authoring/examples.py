@@ -66,19 +66,24 @@ def check_rule(item: LoadedRule, catalogue: Catalogue) -> Iterator[ExampleFailur
             )
 
 
+def settings_for(rule: Rule, example: Example) -> Settings:
+    """The settings that an example of a rule is checked with: that rule, for the releases of the example."""
+    return Settings(
+        codes=frozenset([rule.code]),
+        known={rule.code: rule.code, rule.name: rule.code},
+        own_names=own_names([rule]),
+        target=example.target or NEWEST,
+        minimum=example.minimum,
+    )
+
+
 class _Checks:
     """One example of one rule."""
 
     def __init__(self, rule: Rule, example: Example, catalogue: Catalogue) -> None:
         self.rule = rule
         self.example = example
-        settings = Settings(
-            codes=frozenset([rule.code]),
-            known={rule.code: rule.code, rule.name: rule.code},
-            own_names=own_names([rule]),
-            target=example.target or NEWEST,
-            minimum=example.minimum,
-        )
+        settings = settings_for(rule, example)
         unsafe = example.applicability < Applicability.SAFE
         options = EngineOptions(read_other=self._beside)
         self.look = Engine(catalogue, settings, options)

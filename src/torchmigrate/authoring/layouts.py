@@ -18,19 +18,16 @@ from functools import partial
 from msgspec.structs import replace
 
 from torchmigrate.authoring import variations as layouts
-from torchmigrate.authoring.examples import EXAMPLE_PATH, ExampleFailure
+from torchmigrate.authoring.examples import EXAMPLE_PATH, ExampleFailure, settings_for
 from torchmigrate.catalogue.examples import FIX, Example
 from torchmigrate.catalogue.index import Catalogue
 from torchmigrate.catalogue.loader import LoadedRule
-from torchmigrate.catalogue.store import own_names
-from torchmigrate.config.settings import Settings
 from torchmigrate.engine.engine import Engine
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Applicability, Fix
 from torchmigrate.rewrite.comments import COMMENT_LOST
 from torchmigrate.source.fstrings import fit_old_python
 from torchmigrate.source.text import Source
-from torchmigrate.versions.releases import NEWEST
 
 OLDEST_PYTHON = (3, 10)  # whose code is checked
 
@@ -58,14 +55,7 @@ class _Engines:
     """What checks and fixes for one rule and one range of releases."""
 
     def __init__(self, item: LoadedRule, example: Example, catalogue: Catalogue) -> None:
-        rule = item.rule
-        settings = Settings(
-            codes=frozenset([rule.code]),
-            known={rule.code: rule.code, rule.name: rule.code},
-            own_names=own_names([rule]),
-            target=example.target or NEWEST,
-            minimum=example.minimum,
-        )
+        settings = settings_for(item.rule, example)
         self.look = Engine(catalogue, settings)
         self.safe = Engine(catalogue, replace(settings, fix=True))
         self.unsafe = Engine(catalogue, replace(settings, fix=True, unsafe_fixes=True))

@@ -56,7 +56,7 @@ from torchmigrate.report.summary import (
     summary,
     versions_line,
 )
-from torchmigrate.run.results import texts_in
+from torchmigrate.run.results import problems_in_order, texts_in
 from torchmigrate.source.kinds import kind_of, read_source, with_code
 from torchmigrate.source.text import Source, SourceError
 from torchmigrate.versions.releases import parse_version
@@ -180,37 +180,32 @@ def check(
     from torchmigrate.cli.session import Session, errors_of_the_user
 
     from_stdin = Path("-") in paths
-    if from_stdin and len(paths) > 1:
-        raise click.UsageError("`-` (stdin) cannot be combined with other paths.")
-    if from_stdin and options["changed_since"] is not None:
-        raise click.UsageError("--changed-since requires files and cannot be used with `-` (stdin).")
-    if stdin_filename is not None and not from_stdin:
-        raise click.UsageError("--stdin-filename requires `-` as the only path.")
-    if options["diff"] and output_file is not None:
-        raise click.UsageError(
-            "--output-file only applies to findings and cannot be used with --diff, which writes to stdout."
-        )
+    diff, interactive = options["diff"], options["interactive"]
     fixing = any(options[name] for name in ("fix", "fix_only", "fix_pins", "diff", "interactive"))
-    if options["fix"] is False and options["fix_only"]:
-        raise click.UsageError("--no-fix cannot be used with --fix-only.")
-    if add_noqa and (from_stdin or watch or fixing or options["ignore_noqa"]):
-        raise click.UsageError(
-            "--add-noqa only writes comments into files; it cannot be used with `-`, --watch, --ignore-noqa "
-            "or fixes."
-        )
-    if show_files and from_stdin:
-        raise click.UsageError("--show-files requires paths and cannot be used with `-` (stdin).")
-    if options["interactive"]:
-        if from_stdin or watch or options["diff"]:
-            raise click.UsageError(
-                "--interactive fixes files; it cannot be used with `-`, --diff or --watch."
-            )
-        if not _is_terminal(sys.stdin) or not _is_terminal(sys.stderr):
-            raise click.ClickException("--interactive needs a terminal for stdin and stderr.")
-    if watch and (from_stdin or fixing):
-        raise click.UsageError(
-            "--watch only reports findings in files; it cannot be used with `-` or with fixes."
-        )
+    wrong = {
+        "`-` (stdin) cannot be combined with other paths.": from_stdin and len(paths) > 1,
+        "--changed-since requires files and cannot be used with `-` (stdin).": (
+            from_stdin and options["changed_since"] is not None
+        ),
+        "--stdin-filename requires `-` as the only path.": stdin_filename is not None and not from_stdin,
+        "--output-file only applies to findings and cannot be used with --diff, which writes to stdout.": (
+            diff and output_file is not None
+        ),
+        "--no-fix cannot be used with --fix-only.": options["fix"] is False and options["fix_only"],
+        "--add-noqa only writes comments into files; it cannot be used with `-`, --watch, --ignore-noqa or "
+        "fixes.": add_noqa and (from_stdin or watch or fixing or options["ignore_noqa"]),
+        "--show-files requires paths and cannot be used with `-` (stdin).": show_files and from_stdin,
+        "--interactive fixes files; it cannot be used with `-`, --diff or --watch.": (
+            interactive and (from_stdin or watch or diff)
+        ),
+        "--watch only reports findings in files; it cannot be used with `-` or with fixes.": (
+            watch and (from_stdin or fixing)
+        ),
+    }
+    if message := next((text for text, holds in wrong.items() if holds), None):
+        raise click.UsageError(message)
+    if interactive and not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+        raise click.ClickException("--interactive needs a terminal for stdin and stderr.")
     paths = paths or (Path(),)
     name = stdin_filename or Path("<stdin>")
     where = [name if stdin_filename else Path()] if from_stdin else paths
@@ -576,7 +571,7 @@ class Checker:
                     self.diffs.append((str(result.path), self._diff(result.old, result.new, result.path)))
             elif result.findings or result.examples:
                 source = result.new or source or read_source(result.path, embedded=settings.embedded)
-                for text, findings in _in_order(result, source):
+                for text, findings in _problems_in_order(result, source):
                     found = [said_of(finding, text) for finding in findings]
                     self._render(FileFindings(result.path, shown, text, found, settings.least))
         except SourceError as error:  # it was there a moment ago
@@ -675,7 +670,7 @@ class Checker:
         write_output(self.output.file, text.encode("utf-8", "backslashreplace"), parents=True)
 
     def _report(self) -> str:
-        problems = self._sorted_problems()
+        problems = problems_in_order(self.problems)
         self.tally.troubles.update(problem.kind for problem in problems)
         if self.output.statistics:
             if self.output.format == "json":
@@ -695,9 +690,6 @@ class Checker:
         """Whether there are too many findings for a terminal."""
         return self.output.most is not None and self.tally.found > self.output.most
 
-    def _sorted_problems(self) -> list[Problem]:
-        return sorted(self.problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
-
     @property
     def _failed(self) -> list[Problem]:
         return [problem for problem in self.problems if problem.severity is Severity.ERROR]
@@ -707,7 +699,7 @@ class Checker:
 
         Raises KeyboardInterrupt if a signal stopped it.
         """
-        for problem in self._sorted_problems():
+        for problem in problems_in_order(self.problems):
             self.console.problem(problem, self.here)
         self.console.note(kept_line(self.tally, left))
         if asker.interrupted is not None:
@@ -717,7 +709,7 @@ class Checker:
         return CLEAN if self.output.exit_zero else FOUND
 
     def _finish(self) -> int:
-        for problem in self._sorted_problems():
+        for problem in problems_in_order(self.problems):
             self.console.problem(problem, self.here)
         tally, output, console = self.tally, self.output, self.console
         if output.diff:
@@ -752,7 +744,7 @@ class Checker:
         return CLEAN
 
 
-def _in_order(result: FileResult, source: Source) -> Iterator[tuple[Source, list[Finding]]]:
+def _problems_in_order(result: FileResult, source: Source) -> Iterator[tuple[Source, list[Finding]]]:
     """The findings of a file in order of place, those in a row that are in one text with that."""
     texts = texts_in(result, source)
     every = [

@@ -24,7 +24,7 @@ from torchmigrate.cli.options import (
 from torchmigrate.cli.session import Session, errors_of_the_user
 from torchmigrate.config.settings import Layer, Settings
 from torchmigrate.files.paths import is_dir
-from torchmigrate.printing import printable
+from torchmigrate.printing import json_text, printable
 from torchmigrate.report.base import shown_path
 from torchmigrate.report.console import Console
 from torchmigrate.report.style import Style
@@ -60,11 +60,9 @@ def show_config(path: Path, schema: str | None, output_format: str, **options: A
     Exit codes: 0 done, 2 a configuration cannot be used.
     """
     if schema is not None:
-        import json
-
         from torchmigrate.authoring.schemas import schema as made
 
-        Console(options["color"]).out(json.dumps(made(schema), indent=2) + "\n")
+        Console(options["color"]).out(json_text(made(schema)))
         return 0
     return show_settings(Session.from_options([path], options), path, output_format)
 
@@ -271,8 +269,6 @@ def _shown_value(setting: Setting, here: Path) -> str:
 
 
 def _json(found: InForce) -> str:
-    import json
-
     shown = {
         "filename": str(found.path.absolute()),
         "excluded": found.excluded,
@@ -286,4 +282,4 @@ def _json(found: InForce) -> str:
         "rules": sorted(found.selected - found.ignored),
         "ignored_here": sorted(found.ignored),
     }
-    return json.dumps(shown, indent=2) + "\n"
+    return json_text(shown)

@@ -26,7 +26,7 @@ from torchmigrate.cli.rules import marked, rule_object, rules_table
 from torchmigrate.cli.session import Session, examples
 from torchmigrate.config.torchfix_codes import CODES, RELEASED
 from torchmigrate.patterns import pattern
-from torchmigrate.printing import printable
+from torchmigrate.printing import json_text, printable
 from torchmigrate.report.explanation import (
     MOST_SYMBOLS,
     about,
@@ -75,15 +75,13 @@ rule.short_help = "Same as `explain`."
 
 def explained_json(key: str, session: Session, span: VersionRange | None = None) -> str:
     """The same as `explained` for programs: an object for one rule, else a list of them."""
-    import json
-
     of_torchfix = CODES.get(key.upper())
     if of_torchfix is not None:
         found = [rule for rule in session.rules if rule.code in of_torchfix.ours]
     else:
         found = _several(key, session.rules) or session.rules_about(key)
     objects = [rule_object(rule, span) for rule in sorted(found, key=lambda rule: rule.code)]
-    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2) + "\n"
+    return json_text(objects[0] if len(objects) == 1 else objects)
 
 
 def explained(key: str, session: Session, span: VersionRange | None = None) -> str:

@@ -27,7 +27,7 @@ from torchmigrate.cli.options import (
 )
 from torchmigrate.cli.session import Session
 from torchmigrate.config.selection import SelectorError, union
-from torchmigrate.printing import printable
+from torchmigrate.printing import json_text, printable
 from torchmigrate.report.cases import ways
 from torchmigrate.report.document import columns
 from torchmigrate.report.explanation import (
@@ -163,8 +163,6 @@ def _codes(group: RuleGroup) -> str:
 
 def groups_json(rules: Iterable[Rule]) -> str:
     """A list of objects, one for each group of some rules."""
-    import json
-
     objects = [
         {
             "group": group.name,
@@ -173,14 +171,12 @@ def groups_json(rules: Iterable[Rule]) -> str:
         }
         for group in groups(rules)
     ]
-    return json.dumps(objects, indent=2) + "\n"
+    return json_text(objects)
 
 
 def rules_json(rules: Iterable[Rule], span: VersionRange | None = None) -> str:
     """A list of objects, one for each rule. span: as in `rules_table`."""
-    import json
-
-    return json.dumps([rule_object(rule, span) for rule in _told(rules, span)], indent=2) + "\n"
+    return json_text([rule_object(rule, span) for rule in _told(rules, span)])
 
 
 def rule_object(rule: Rule, span: VersionRange | None = None) -> dict[str, Any]:

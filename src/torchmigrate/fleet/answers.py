@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from datetime import datetime
 from typing import Any
 
 from torchmigrate.fleet.queries import Answer
+from torchmigrate.printing import json_text
 from torchmigrate.report.document import columns
 
 FORMATS = ("table", "csv", "json")
@@ -19,7 +19,7 @@ _CUT = "…"
 def as_text(answer: Answer, output_format: str) -> str:
     """An answer in one of FORMATS."""
     if output_format == "json":
-        return json.dumps([_plain(record) for record in answer.records], indent=2) + "\n"
+        return json_text([_plain(record) for record in answer.records])
     if output_format == "csv":
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from msgspec import to_builtins
 from torchmigrate.planning.compute import headline
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import Effect, Effort, Place, Plan, Span, Tally, Unread
+from torchmigrate.printing import json_text
 from torchmigrate.versions.releases import Version, show_version
 
 _SINCE = (*(effect.label for effect in Effect), "needs")
@@ -44,7 +44,7 @@ def as_json(plan: Plan, links: Links) -> str:
         "places": [_place(place, plan, links) for place in plan.listed],
     }
     # ASCII only, so that any terminal, locale and file name gives valid JSON.
-    return json.dumps(whole, indent=2) + "\n"
+    return json_text(whole)
 
 
 def shown(version: Version | None) -> str | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import accumulate
 
 from torchmigrate.findings import Severity
+from torchmigrate.printing import json_text
 from torchmigrate.report.base import RuleCount, Tally
 from torchmigrate.report.style import Style
 from torchmigrate.versions.releases import RELEASES, parse_version, show_version
@@ -218,14 +219,12 @@ def overview_line(tally: Tally) -> str:
 
 def statistics_json(tally: Tally) -> str:
     """The same for programs."""
-    import json
-
     rows = _rows(tally)
     table = [
         {"code": code, "name": count.name, "count": count.found, "fixable": count.fixable}
         for code, count in rows
     ]
-    return json.dumps(table, indent=2) + "\n"
+    return json_text(table)
 
 
 def plural(number: int, word: str, ending: str = "s") -> str:

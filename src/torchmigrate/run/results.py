@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,9 +66,14 @@ class Results:
         return say_problems(self.problems, self._console, here)
 
 
+def problems_in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems in order of place."""
+    return sorted(problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0))
+
+
 def say_problems(problems: Sequence[Problem], console: Console, here: Path) -> bool:
     """Say what could not be done, in order of place; whether there was anything."""
-    for problem in sorted(problems, key=lambda each: (str(each.path), each.cell or 0, each.line or 0)):
+    for problem in problems_in_order(problems):
         console.problem(problem, here)
     if problems:
         files = len({problem.path for problem in problems})

@@ -61,11 +61,15 @@ def _blocks(report: Report) -> Iterator[Block]:
     if report.runs_from:
         newer = f"torch {report.runs_from} and newer"
         yield Paragraph(f"According to the names that it uses, the result runs on {newer}.")
+    if report.cost is not None:
+        yield Paragraph(f"All runs of the tests took {report.cost} times the CPU time of one run.")
     tests = "test passes" if len(report.mended) == 1 else "tests pass"
     mended = f"{len(report.mended)} {tests} that did not before"
     yield from _listed("Fixed", [Entry((Code(name),)) for name in report.mended], mended)
     yield from _listed("Reverted, because tests failed", [_taken_back(each) for each in report.taken_back])
     yield from _listed("Still failing", [_failing(each) for each in report.failing])
+    mocked = [Entry((Code(name),)) for name in report.to_change]
+    yield from _listed("Tests to change, because they expect the old call", mocked)
     by_hand = [
         Entry(
             f"{hand.code} {one_line(hand.message)}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from msgspec import to_builtins
 
+from torchmigrate.printing import json_text
 from torchmigrate.upgrade.model import Applied, ByHand, Outcome, Report, StillFailing, TakenBack, TestRun
 from torchmigrate.versions.releases import show_version
 
@@ -48,7 +48,7 @@ def as_json(report: Report) -> str:
         "left_out": dict(report.left_out),
         "notes": list(report.notes),
     }
-    return json.dumps(value, indent=2) + "\n"
+    return json_text(value)
 
 
 def _plain(item: Applied | TakenBack | StillFailing | ByHand) -> dict[str, Any]:
