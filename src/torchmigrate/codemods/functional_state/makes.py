@@ -90,7 +90,7 @@ class MakeWriter:
     def _states_of(self, model: Part, number: int) -> list[Part]:
         """The states of a model."""
         methods = ("named_parameters", "named_buffers")[:number]
-        return [code(f"dict($x.{method}())", x=model) for method in methods]
+        return [code("dict($x.$method())", x=model, method=method) for method in methods]
 
     def _names(self, make: Make, statement: ast.stmt, base: Part) -> list[tuple[str, Code]]:
         """Variables with the keys of the states, where they are not in the states."""

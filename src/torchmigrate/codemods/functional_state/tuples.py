@@ -54,7 +54,8 @@ class TupleWriter(MakeWriter):
                 raise Unclear(f"`{name}` takes a module, but the model would become a function", mention)
 
     def _states_of(self, model: Part, number: int) -> list[Part]:
-        return [code(f"tuple($x.{method}())", x=model) for method in ("parameters", "buffers")[:number]]
+        methods = ("parameters", "buffers")[:number]
+        return [code("tuple($x.$method())", x=model, method=method) for method in methods]
 
     def _stacked(self, statement: ast.stmt, targets: Sequence[ast.expr]) -> tuple[list[Part], list[Part]]:
         names: list[Part] = [
@@ -66,7 +67,7 @@ class TupleWriter(MakeWriter):
         found: list[tuple[str, Code]] = []
         for name, method in (("param_names", "named_parameters"), ("buffer_names", "named_buffers")):
             if len(found) < make.states:
-                listed = code(f"[name for name, _ in $x.{method}()]", x=base)
+                listed = code("[name for name, _ in $x.$method()]", x=base, method=method)
                 found.append((self.writer.unique(name, statement), listed))
         return found
 
