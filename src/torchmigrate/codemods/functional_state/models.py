@@ -7,7 +7,8 @@ followed through the whole file, and everything that it reaches is rewritten, or
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -75,21 +76,12 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         return
     groups = file.once(_PLAN, lambda: _plan(file))
     level, reasons = applicability(rule.cases[0], rule, file.versions)
-    own: list[tuple[ModelGroup, Fix | None]] = []
-    for group in groups:
-        if not any(hit.use is use for hit in hits for use in group.makes.values()):
-            continue
+    own = [group for group in groups if any(hit.use is use for hit in hits for use in group.makes.values())]
+    for group in own:
         if not group.reason and group.fix is None:
             title = "Call the model with a dict of parameters"
-            group.fix = file.fixes.fix(
-                rule,
-                title,
-                level,
-                because(group.changed) if group.kept else reasons,
-                group.edits,
-                group.releases,
-            )
-        own.append((group, group.fix))
+            why = because(group.changed) if group.kept else reasons
+            group.fix = file.fixes.fix(rule, title, level, why, group.edits, group.releases)
     by_use = {id(use): group for group in groups for use in group.makes.values()}
     elsewhere = {hit.symbol for hit in hits if hit.use.role is not Role.ANNOTATION}
     for hit in hits:
@@ -99,7 +91,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         finding = file.fixes.finding(hit, fix)
         yield _explained(finding, of_hit)
-    for group, shared in own:
+    for group in own:
         if group.shown:
             continue
         group.shown = True
@@ -111,7 +103,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             span = file.source.span(node)
             if span in taken or any(node is use.node for use in group.makes.values()):
                 continue
-            finding = finding_at(rule, file, span, symbol="functorch.make_functional", fix=shared)
+            finding = finding_at(rule, file, span, symbol="functorch.make_functional", fix=group.fix)
             yield _explained(finding, group)
 
 
@@ -252,7 +244,7 @@ def _with_tuples(uses: dict[int, Use], refused: Sequence[ModelGroup], file: File
         states = _states(uses, file)
         writer = TupleWriter(StateWriter(file), states)
         for key, make in states.makes.items():
-            writer.write(make, _speller(uses[key], file, extra))
+            writer.write(make, partial(_spelled, uses[key], file, extra))
         if writer.submodules:
             group.changed = _AS_ATTRIBUTE
         group.edits = tuple(sorted([*writer.writer.rewriting.edits(), *extra]))
@@ -274,16 +266,8 @@ def _check_types(file: FileContext) -> None:
             raise Unclear(f"the file uses `{use.candidates[0]}`, but the model would become a function")
 
 
-def _speller(use: Use, file: FileContext, extra: dict[Edit, None]) -> Callable[[str], str]:
-    """Says how a name is written at a use. extra: gets the edits for its import."""
-
-    def spell(name: str) -> str:
-        return _spelled(name, use, file, extra)
-
-    return spell
-
-
-def _spelled(name: str, use: Use, file: FileContext, extra: dict[Edit, None]) -> str:
+def _spelled(use: Use, file: FileContext, extra: dict[Edit, None], name: str) -> str:
+    """How a name is written at a use. extra: gets the edits for its import."""
     spelling = file.imports.spell(name, use)
     if isinstance(spelling, Refusal):
         raise Unclear(spelling.reason)
@@ -312,7 +296,7 @@ def _write(group: ModelGroup, uses: Uses, file: FileContext) -> None:
     _check_types(file)
     makes = MakeWriter(writer, uses.states, wrapped=uses.as_value)
     for key, make in uses.states.makes.items():
-        makes.write(make, _speller(group.makes[key], file, extra))
+        makes.write(make, partial(_spelled, group.makes[key], file, extra))
     if not uses.as_value:
         # From the outer to the inner ones: what both put at one place is in this order.
         for call in sorted(group.calls, key=lambda call: (call.lineno, call.col_offset, -len(call.args))):
@@ -320,9 +304,8 @@ def _write(group: ModelGroup, uses: Uses, file: FileContext) -> None:
             block = index.block_of(statement) if statement is not None else None
             if statement is None or block is None or index.in_fstring(call):
                 raise Unclear("a model is called in code that cannot be changed", call)
-            function = _spelled(
-                CALL, use_at(CALL, statement, [block], index.scope_of(call), file), file, extra
-            )
+            use = use_at(CALL, statement, [block], index.scope_of(call), file)
+            function = _spelled(use, file, extra, CALL)
             problem = writer.functional_call(call, function, uses.states.model(call.func))
             if problem:
                 raise Unclear(f"the call {problem}", call)
