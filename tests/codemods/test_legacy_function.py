@@ -369,6 +369,18 @@ REFUSED = {
         PLAIN.replace("__init__()", "__init__(True)") + "Scale(1.0)(1)\n",
         "how `__init__` calls the base class",
     ),
+    "state of the base class that another class has too": (
+        PLAIN.replace("(Function)", "(torch.autograd.function.InplaceFunction)").replace(
+            "self.factor + self.bias", "self.inplace"
+        )
+        + "class Layer:\n    def __init__(self):\n        self.inplace = True\nScale(1.0)(1)\n",
+        "never sets `inplace`",
+    ),
+    "arguments of the base class": (
+        "class Same(torch.autograd.function.InplaceFunction):\n    def forward(self, x):\n        return x\n"
+        "f = [Same(True)]\n",
+        "cannot analyze the arguments",
+    ),
     "what belongs to a call read from outside": (
         PLAIN + "def go(x):\n    f = Scale(1.0)\n    f(x)\n    return f.saved_tensors\n",
         "`f` is passed on",

@@ -48,8 +48,17 @@ def keep_objects(node: ast.ClassDef, rewriting: Rewriting, flow: ValueFlow) -> N
     graph = f"_{node.name.lstrip('_')}Node"
     if flow.index.named(graph) or flow.index.bindings(graph):
         raise Unclear(f"`{graph}` has another meaning there")
+    members = {getattr(item, "name", "") for item in node.body} | {
+        getattr(target, "id", "")
+        for item in node.body
+        for target in getattr(item, "targets", [getattr(item, "target", None)])
+    }
+    base = ast.unparse(node.bases[0])
     for mention in flow.index.named(node.name):
         outer = flow.names.parents.get(mention)
+        given = isinstance(outer, ast.Call) and outer.func is mention and (outer.args or outer.keywords)
+        if "__init__" not in members and (given or base.endswith("InplaceFunction")):
+            raise Unclear(f"`{base}` takes the arguments of `{node.name}(...)`")
         if isinstance(outer, ast.ClassDef):
             raise Unclear(f"`{outer.name}` derives from `{node.name}`")
         if getattr(outer, "attr", "") == "apply":
@@ -58,11 +67,6 @@ def keep_objects(node: ast.ClassDef, rewriting: Rewriting, flow: ValueFlow) -> N
         for used in flow.index.attributes(name):
             if flow.class_of(used.value) is node:
                 raise Unclear.at(used.lineno, f"`{name}` of an object is used")
-    members = {getattr(item, "name", "") for item in node.body} | {
-        getattr(target, "id", "")
-        for item in node.body
-        for target in getattr(item, "targets", [getattr(item, "target", None)])
-    }
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and not is_static(method):
             _use_context(method, members, rewriting, flow)
@@ -70,7 +74,6 @@ def keep_objects(node: ast.ClassDef, rewriting: Rewriting, flow: ValueFlow) -> N
     call = code("return $graph.apply(self, *inputs)", graph=graph)
     rewriting.add_function(node.body[-1], NewFunction("__call__", ("self", "*inputs"), (call,)))
     text = _FORWARD + (_BACKWARD if "backward" in members else "")
-    base = ast.unparse(node.bases[0])
     rewriting.add_lines(node, text.format(node=graph, base=base, step=rewriting.step))
 
 
@@ -83,6 +86,7 @@ def _use_context(method: ast.FunctionDef, members: set[str], rewriting: Rewritin
     from torchmigrate.rewrite.parameters import NewParameter, parameters_added  # with LibCST
 
     has_context = method.name in ("forward", "backward")
+    owner = flow.names.parents.get(method)
     if method.name == "__call__" or (has_context and method.decorator_list):
         raise Unclear(f"its method `{method.name}` has no place in the new class")
     own = first_parameter(method)
@@ -91,7 +95,10 @@ def _use_context(method: ast.FunctionDef, members: set[str], rewriting: Rewritin
         raise Unclear("`context` has another meaning there")
     for member in members_of(method, flow.index):
         name, item = member.attr, flow.names.parents.get(member)
-        sets = any(isinstance(other.ctx, ast.Store) for other in flow.index.attributes(name))
+        sets = any(
+            isinstance(other.ctx, ast.Store) and flow.classes.owner_of(other.value) in (owner, None)
+            for other in flow.index.attributes(name)
+        )
         if name in CONTEXT and not has_context:
             raise Unclear(f"`{method.name}` uses `{ast.unparse(member)}`, which belongs to one call")
         if not sets and name not in CONTEXT and name not in members:
