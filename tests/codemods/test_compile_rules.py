@@ -183,6 +183,11 @@ DDP = "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DD
         ("run = torch.compile(torch.nn.DataParallel(model))\n", "copies"),
         ("model = torch.nn.DataParallel(torch.compile(model))\n", "copies"),
         ("model = torch.compile(model)\nmodel = torch.nn.DataParallel(model)\n", "copies"),
+        (
+            "if fast:\n    model = torch.compile(model)\nelif script:\n    model = torch.jit.script(model)\n"
+            "model = torch.nn.DataParallel(model)\n",
+            "copies",
+        ),
         ("model = build()\nmodel.compile()\nmodel = torch.nn.DataParallel(model)\n", "copies"),
     ],
 )
@@ -233,6 +238,7 @@ def test_orders_that_are_not_found(code: str) -> None:
         "model = model.to(device)\ncheckpoint['net'] = model.state_dict()\nsave_checkpoint(checkpoint)",
         "model = torch.nn.parallel.DistributedDataParallel(model)\ntorch.save(model.module.state_dict(), path)",
         "raw = model.module if many else model\nsave_file(raw.state_dict(), path)",
+        "def state():\n    return {'model': model.state_dict()}\nsave_checkpoint(state())",
     ],
 )
 def test_models_are_compiled_in_place(line: str, expected: str, use: str) -> None:

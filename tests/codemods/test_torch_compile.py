@@ -324,6 +324,55 @@ def test_a_builder_and_its_caller_are_one_finding():
     assert added(case(code) + LOOP) == ["model = build(0) | model = torch.compile(model)"]
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            """
+            class Trainer:
+                def __init__(self, device):
+                    model = Net().to(device)
+                    self.model = model
+                    self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                def epoch(self, loader):
+                    for x in loader:
+                        self.model(x).sum().backward()
+            """,
+            ["model = Net().to(device) |         model = torch.compile(model)"],
+        ),
+        (
+            """
+            class Trainer:
+                def __init__(self, net):
+                    self.net = net
+                def epoch(self, loader):
+                    for x in loader:
+                        self.net(x).sum().backward()
+                def save(self):
+                    torch.save(self.net.state_dict(), "m.pt")
+            model = Net().cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            Trainer(model).epoch(loader)
+            """,
+            ["model = Net().cuda() | model.compile()"],
+        ),
+        (
+            """
+            model = Net()
+            model = model.cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            def epoch():
+                for x in loader:
+                    model(x)
+            """,
+            ["model = model.cuda() | model = torch.compile(model)"],
+        ),
+    ],
+)
+def test_models_are_followed(code: str, expected: list[str]):
+    assert added(case(code)) == expected
+
+
 def test_state_of_parts_keeps_its_keys_anyway():
     text = f"{NET}model = Net().cuda(){LOOP}torch.save(model.fc.state_dict(), path)\n"
     assert added(text) == ["model = Net().cuda() | model = torch.compile(model)"]
@@ -493,7 +542,7 @@ def test_left_alone(uses: str):
             model(x)
         """,
         """
-        model = build(compile=True).cuda()
+        model = build(compile_model=fast).cuda()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for x in loader:
             model(x)

@@ -25,20 +25,28 @@ class Built(enum.Enum):
     OTHER = "other"  # surely not, or a model to leave alone
 
 
-class Role(enum.Enum):
-    """What a function does with a model that is an argument."""
+class Event(enum.Enum):
+    """What a mention does with the model; of calls, as far as their names tell."""
 
-    SAME = "same"  # prepares it and gives it back: convert_sync_batchnorm
+    MOVE = "move"  # to a device or another type, or converts its layers
+    TO_CPU = "to cpu"
+    MODE = "mode"  # train(), eval()
+    PREPARE = "prepare"  # apply(init), requires_grad_()
+    LOOK = "look"  # printed, counted, frozen
+    CHANGE = "change"  # assigns one of its attributes
+    CALL = "call"
     WRAP = "wrap"  # DistributedDataParallel
     COPIES = "copies"  # DataParallel: runs copies on several devices
     SHARD = "shard"  # FSDP
-    LEAVE = "leave"  # compiles, traces, exports, quantizes or takes it over: not ours to touch
-    STATE = "state"  # saves or loads it
+    STATE = "state"  # saved or loaded
     IDENTITY = "identity"  # asks for its class, its parts or a copy
-    OPTIMIZER = "optimizer"
-    INSPECT = "inspect"  # looks at it or initialises it
-    USE = "use"  # trains, evaluates or runs it, by its name
-    OTHER = "other"
+    PARAMETERS = "parameters"
+    TRAINED = "trained"  # its parameters go to an optimizer
+    USE = "use"  # given to something that trains or runs it
+    GIVEN = "given"  # given to something else
+    STORED = "stored"  # in another variable, an attribute, a container
+    RETURNED = "returned"
+    LEAVE = "leave"  # compiled, traced, exported, quantized or taken over: not ours to touch
 
 
 def _parents(names: Iterable[str]) -> tuple[str, ...]:
@@ -133,18 +141,18 @@ _USE = pattern(
 )
 
 _GROUPS = (
-    (_SAME, Role.SAME),
-    (_WRAPS, Role.WRAP),
-    (_COPIES, Role.COPIES),
-    (_SHARDS, Role.SHARD),
-    (_LEAVE_LAST, Role.LEAVE),
-    (_IDENTITY, Role.IDENTITY),
+    (_SAME, Event.MOVE),
+    (_WRAPS, Event.WRAP),
+    (_COPIES, Event.COPIES),
+    (_SHARDS, Event.SHARD),
+    (_LEAVE_LAST, Event.LEAVE),
+    (_IDENTITY, Event.IDENTITY),
 )
 _WORDS = (
-    (_OPTIMIZER, Role.OPTIMIZER),
-    (_STATE, Role.STATE),
-    (_INSPECT, Role.INSPECT),
-    (_USE, Role.USE),
+    (_OPTIMIZER, Event.TRAINED),
+    (_STATE, Event.STATE),
+    (_INSPECT, Event.LOOK),
+    (_USE, Event.USE),
 )
 
 _CONTAINERS = frozenset("Sequential Transformer TransformerEncoder TransformerDecoder".split())
@@ -262,7 +270,7 @@ class ModelKinds:
 
     # ---- what a call does with a model ---------------------------------------------------------------
 
-    def role(self, call: ast.Call) -> Role:
+    def role(self, call: ast.Call) -> Event:
         """What a call does with a model among its arguments, as far as its name tells."""
         names = self.qualified(call.func)
         last = self.last_names(call.func)
@@ -270,14 +278,14 @@ class ModelKinds:
             if any(name in group for name in last):
                 return role
         if self.leaves(call.func) or self._is_compiled(call.func):
-            return Role.LEAVE
+            return Event.LEAVE
         if any(name.partition(".")[0] in _TRANSFORMERS_ROOTS and name.endswith("Trainer") for name in names):
-            return Role.LEAVE
+            return Event.LEAVE
         if any(name.lower().endswith("ema") for name in last):
-            return Role.IDENTITY
+            return Event.IDENTITY
         if any(below(name, ("torch.optim.",)) for name in names):
-            return Role.OPTIMIZER
-        return next((role for kind, role in _WORDS if any(map(kind.search, last))), Role.OTHER)
+            return Event.TRAINED
+        return next((role for kind, role in _WORDS if any(map(kind.search, last))), Event.GIVEN)
 
     def _is_compiled(self, node: ast.AST) -> bool:
         """Whether a function is what a compiler gives, or decorated with one."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Iterator
 from typing import TypeGuard
 
 from msgspec import Struct, field
 
-from torchmigrate.codemods.compile.kinds import Built, ModelKinds, Role
+from torchmigrate.codemods.compile.kinds import Built, Event, ModelKinds
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.forward import Forward
 from torchmigrate.semantics.flow.mentions import LOOPS, Position, Spot, position, spots
@@ -34,44 +33,7 @@ _LOOPS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Event(enum.Enum):
-    """What a mention does with the model."""
-
-    MOVE = "move"  # to a device or another type, or converts its layers
-    TO_CPU = "to cpu"
-    MODE = "mode"  # train(), eval()
-    PREPARE = "prepare"  # apply(init), requires_grad_()
-    LOOK = "look"  # printed, counted, frozen
-    CHANGE = "change"  # assigns one of its attributes
-    CALL = "call"
-    WRAP = "wrap"
-    COPIES = "copies"
-    SHARD = "shard"
-    STATE = "state"
-    IDENTITY = "identity"
-    PARAMETERS = "parameters"
-    TRAINED = "trained"  # its parameters go to an optimizer
-    USE = "use"  # given to something that trains or runs it
-    GIVEN = "given"  # given to something else
-    STORED = "stored"  # in another variable, an attribute, a container
-    RETURNED = "returned"
-    LEAVE = "leave"  # compiled, traced, exported, taken over
-
-
-_BY_ROLE = {
-    Role.SAME: Event.MOVE,
-    Role.WRAP: Event.WRAP,
-    Role.COPIES: Event.COPIES,
-    Role.SHARD: Event.SHARD,
-    Role.LEAVE: Event.LEAVE,
-    Role.STATE: Event.STATE,
-    Role.IDENTITY: Event.IDENTITY,
-    Role.OPTIMIZER: Event.TRAINED,
-    Role.INSPECT: Event.LOOK,
-    Role.USE: Event.USE,
-    Role.OTHER: Event.GIVEN,
-}
-_RUNS = (Event.CALL, Event.USE, Event.WRAP, Event.COPIES, Event.SHARD)
+RUNS = (Event.CALL, Event.USE, Event.WRAP, Event.COPIES, Event.SHARD)
 _STILL_MODEL = (Event.MOVE, Event.TO_CPU, Event.MODE, Event.PREPARE, Event.WRAP, Event.COPIES, Event.SHARD)
 
 
@@ -207,7 +169,7 @@ class Lives:
                 if each not in life.holders and each not in made:
                     life.holders.add(each)
                     todo.append(each)
-        run_in = {item.home for item in life.happenings if item.event in _RUNS}
+        run_in = {item.home for item in life.happenings if item.event in RUNS}
         for item in life.happenings[:]:
             own = self._own(item.node)
             inside = {own, *self.flow.classes.methods.get(own, {}).values()} - {None}  # type: ignore[call-overload]
@@ -249,7 +211,7 @@ class Lives:
             given = self._call_around(node)
             if given is None:
                 break
-            event = _BY_ROLE[self.kinds.role(given)]
+            event = self.kinds.role(given)
             if event in (Event.STATE, Event.IDENTITY) and self._own(given) is not None:
                 event = Event.GIVEN  # its body is in sight
             yield event, given
@@ -295,7 +257,7 @@ class Lives:
             yield Event.IDENTITY, node
         else:  # model.encoder = torch.compile(model.encoder)
             given = self._call_around(top)
-            if given is not None and self.kinds.role(given) is Role.LEAVE:
+            if given is not None and self.kinds.role(given) is Event.LEAVE:
                 yield Event.LEAVE, given
         if node.attr in _PARAMETERS:
             yield Event.PARAMETERS, node
@@ -307,7 +269,7 @@ class Lives:
         for outer in self.flow.index.around(node):
             if isinstance(outer, ast.Call):
                 names = self.kinds.last_names(outer.func)
-                if self.kinds.role(outer) is Role.OPTIMIZER or any(
+                if self.kinds.role(outer) is Event.TRAINED or any(
                     name.startswith("clip_grad") for name in names
                 ):
                     return True

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.compile.compiled import is_taken_over
-from torchmigrate.codemods.compile.kinds import Built, below
-from torchmigrate.codemods.compile.life import Build, Event, Life, Lives, ModelEvent
+from torchmigrate.codemods.compile.kinds import Built, Event, below
+from torchmigrate.codemods.compile.life import RUNS, Life, Lives, ModelEvent
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.patterns import pattern
@@ -27,6 +27,7 @@ from torchmigrate.rewrite.imports.planner import Refusal
 from torchmigrate.rewrite.placing import inside_one, line_behind, runs_one_of, use_at
 from torchmigrate.semantics.flow.mentions import Spot, position
 from torchmigrate.semantics.flow.steps import UNKNOWN_STEP
+from torchmigrate.source.trees import last_name
 from torchmigrate.versions.range import applicability, required
 
 COMPILE = "torch.compile"
@@ -134,7 +135,8 @@ def _is_candidate(life: Life, lives: Lives) -> bool:
         return False
     if _rebuilt(life) or not _may_train(life, lives) or not _is_only(life, lives):
         return False
-    if any(_NOT_MODEL_NAMES.search(name) for build in life.builds for name in (life.name, _callee(build))):
+    names = [life.name, *(last_name(build.core.func) for build in life.builds)]
+    if any(map(_NOT_MODEL_NAMES.search, names)):
         return False
     moved, in_mode = life.has(Event.MOVE, Event.TO_CPU), life.has(Event.MODE)
     if any(build.kind is not Built.MODEL for build in life.builds) and not (
@@ -174,11 +176,6 @@ def _rebuilt(life: Life) -> bool:
     return False
 
 
-def _callee(build: Build) -> str:
-    function = build.core.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
 # ---- where the line goes ----------------------------------------------------------------------------
 
 
@@ -190,10 +187,11 @@ def _obstacle(life: Life, place: Spot) -> str | None:
         return _SHARD
     barrier = _barrier(life)
     if barrier is not None:
-        later = [item for item in _straight(life) if item.position >= barrier.position]
-        if any(item.event is Event.MOVE and item.mention is barrier.mention for item in later):
+        moves = [item for item in _straight(life) if item.event is Event.MOVE]
+        later = [item for item in moves if item.position >= barrier.position]
+        if any(item.mention is barrier.mention for item in later):
             return _TOGETHER
-        if any(item.event is Event.MOVE for item in later) and not _moved_before(life, barrier):
+        if later and later == moves:  # otherwise the later moves are for something else
             return _MOVED_LATER
         runs = barrier.spot.within(place.block)
         if runs is not None and runs.index <= place.index:
@@ -202,12 +200,6 @@ def _obstacle(life: Life, place: Spot) -> str | None:
     if built.block is not place.block and not _surely_built(life, place):
         return _MAYBE_UNBOUND
     return None
-
-
-def _moved_before(life: Life, barrier: ModelEvent) -> bool:
-    """Whether the model is moved before it first runs, so that later moves are for something else."""
-    moves = [item for item in _straight(life) if item.event is Event.MOVE]
-    return any(item.position < barrier.position for item in moves)
 
 
 def _place(life: Life) -> Spot:
@@ -240,15 +232,7 @@ def _straight(life: Life) -> list[ModelEvent]:
 def _barrier(life: Life) -> ModelEvent | None:
     """The first that runs the model, wraps it or hands it to something that may."""
     for item in _straight(life):
-        if item.event in (
-            Event.CALL,
-            Event.WRAP,
-            Event.COPIES,
-            Event.SHARD,
-            Event.USE,
-            Event.STORED,
-            Event.RETURNED,
-        ):
+        if item.event in (*RUNS, Event.STORED, Event.RETURNED):
             return item
         if item.event is Event.GIVEN and _repeated(item, life):
             return item
