@@ -1401,6 +1401,14 @@ FORMS: dict[str, tuple[list[tuple[str, str]], str]] = {
         ],
         '        with torch.autocast("cuda"):\n            return model(args.x)\n',
     ),
+    "a loss in an object that the function is given": (
+        [
+            ("        loss = F.mse_loss(", "        args.loss = F.mse_loss("),
+            ("scale_loss(loss,", "scale_loss(args.loss,"),
+        ],
+        '        with torch.autocast("cuda"):\n            args.loss = F.mse_loss(model(x), y)\n'
+        "        scaler.scale(args.loss).backward()\n",
+    ),
     "losses in a list": (
         [
             (

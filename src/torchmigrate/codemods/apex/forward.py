@@ -30,6 +30,7 @@ _PREPARES = pattern(r"_*(?:build|create|get|init|load|log|make|prepare|print|sav
 _LOSS = pattern(r"loss|criteri|entropy|objective", re.IGNORECASE)
 _NO_LOSS = pattern(r"reduce|update|append|log|add_scalar|print|write", re.IGNORECASE)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PARTS = (ast.Attribute, ast.Subscript)
 _OPERATORS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)  # one node for all of a kind
 _MOST_CALLS = 3  # that a loss is followed through, outwards
 
@@ -50,6 +51,7 @@ class Forward:
         self.optional: set[int] = set()  # the first statements of those without a backward pass
         self._busy: set[int] = set()
         self._lossy: set[int] = set()  # the statements under autocast with a backward pass
+        self._stores: dict[Function, dict[str, list[ast.expr]]] = {}
         self._inside = Answers(self._runs_inside, False)
 
     # ---- what runs a model ----------------------------------------------------------------------------
@@ -194,13 +196,24 @@ class Forward:
             found.update(id(spot.statement) for spot in functions.spots[id(statement)].chain())
             is_list = isinstance(node, (ast.List, ast.Dict))
             steps = flow.steps(Step(node, (EACH,))) if is_list else flow.sources(node)
-            parts = [*(step.node for step in steps if step.node is not None), *children(node)]
+            stored = self._stored(function).get(ast.unparse(node), []) if isinstance(node, _PARTS) else []
+            parts = [*stored, *(step.node for step in steps if step.node is not None), *children(node)]
             new = dict.fromkeys(
                 part for part in parts if part not in nodes and not isinstance(part, _OPERATORS)
             )
             nodes |= new
             todo += new
         return found, {node.id for node in nodes if isinstance(node, ast.Name)}
+
+    def _stored(self, function: Function) -> dict[str, list[ast.expr]]:
+        """What a function stores in attributes and items, such as those of a state that it is given."""
+        if function not in self._stores:
+            found = self._stores[function] = {}
+            for statement in (item for item in function.statements if isinstance(item, ast.Assign)):
+                for target in statement.targets:
+                    if isinstance(target, _PARTS):
+                        found.setdefault(ast.unparse(target), []).append(statement.value)
+        return self._stores[function]
 
     # ---- without --------------------------------------------------------------------------------------
 
