@@ -388,3 +388,66 @@ def test_a_plan_lists_what_torch_warned_of_where_nothing_is_found(project: Proje
             project.write("lib.py", WARNS + "z = 1\n")  # what was recorded is of another text
         assert json.loads(planned("json", *options))["warned"] == []
         assert "WARNED" not in planned("table", *options) and "Warned" not in planned("html", *options)
+
+
+OPERATIONS = """\
+    import torch
+
+    def f(a, b, x):
+        half = a / b
+        whole = x[a / 2]
+        rest = 1 - b
+        x[a]; x[:, a, 0]
+    """
+INTEGERS = "tensor:int64:1:strided"
+BOOLS = "tensor:bool:1:strided"
+
+
+@pytest.mark.parametrize(
+    ("place", "slots", "codes"),
+    [
+        ("4:16 /", {"0": [INTEGERS], "1": ["tensor:int32:0:strided"]}, ["TM913"]),
+        ("4:16 /", {"0": [INTEGERS], "1": [MATRIX]}, []),
+        ("4:16 /", {"0": [INTEGERS, MATRIX], "1": [INTEGERS]}, []),
+        ("4:16 -", {"0": [INTEGERS], "1": [INTEGERS]}, []),
+        ("5:19 /", {"0": [INTEGERS]}, ["TM128", "TM913"]),
+        ("5:19 /", {"0": [MATRIX]}, []),
+        ("6:16 -", {"1": [BOOLS]}, ["TM032"]),
+        ("6:16 -", {"1": [INTEGERS]}, []),
+        ("7:7 [", {"0": [MASK]}, ["TM031"]),
+        ("7:16 [", {"0": [MASK]}, ["TM031"]),
+        ("7:7 [", {"0": [BOOLS]}, []),
+        ("7:7 [", {"0": ["array:b:1"]}, []),
+    ],
+)
+def test_operands_are_what_they_were_in_every_run(
+    project: Project, place: str, slots: dict[str, list[str]], codes: list[str]
+) -> None:
+    project.write("lib.py", dedent(OPERATIONS))
+    write_evidence(project, "lib.py", {place: slots})
+    options = ("--select", "TM031,TM032,TM128,TM133,TM913")
+    assert found(project, "--no-evidence", *options) == []
+    said = found(project, *options)
+    assert [code for code, _ in said] == codes
+    assert all(message.endswith("(seen at run time)") for _, message in said)
+
+
+def test_fixes_by_what_operands_were_are_unsafe_and_follow_the_text(project: Project) -> None:
+    text = OPERATIONS.replace("half = a / b", "half = torch.ger(a, b)")
+    project.write("lib.py", dedent(text))
+    write_evidence(project, "lib.py", {"6:16 -": {"1": [BOOLS]}, "7:7 [": {"0": [MASK]}})
+    options = ("--select", "TM031,TM032,TM110", "--fix")
+    project.run("check", *options)
+    safe = dedent(text).replace("torch.ger", "torch.outer")
+    assert (project.path / "lib.py").read_text() == safe
+    project.write("lib.py", dedent(text))
+    project.run("check", *options, "--unsafe-fixes")
+    assert (project.path / "lib.py").read_text() == safe.replace("1 - b", "~b").replace(
+        "x[a];", "x[a.bool()];"
+    )
+
+
+def test_the_text_counts_more_than_what_operands_were(project: Project) -> None:
+    project.write("lib.py", "import torch\n\nhalf = torch.ones(2) / 2\n")
+    write_evidence(project, "lib.py", {"3:24 /": {"0": [INTEGERS]}})
+    assert found(project, "--select", "TM913") == []

@@ -56,6 +56,25 @@ def test_columns_without_ends_of_expressions() -> None:
     assert places(CODE, by_tokens=True) == found
 
 
+OPERATIONS = (
+    "a / b / c.d; a // (b - f(c)); 1 / x; x / 2.0; x / 2; x[a]; x[:, a, 0] = y[1 - a, b + 1]; a + b\n"
+)
+
+
+def test_operators_are_at_their_right_operands_and_indices_at_themselves() -> None:
+    found = []
+    names = {"__truediv__", "__floordiv__", "__sub__", "__getitem__"}
+    tree = ast.parse(OPERATIONS)
+    recorder._Places(names, {}, lambda *place: found.append(place) or 0).tree(tree)
+    assert sorted((OPERATIONS[column], name, slot) for _, column, name, slot in found) == sorted([
+        ("b", "/", "0"), ("b", "/", "1"), ("c", "/", "0"), ("c", "/", "1"), ("b", "//", "0"), ("b", "//", "1"),
+        ("f", "-", "0"), ("f", "-", "1"), ("2", "/", "0"), ("a", "[", "0"), ("a", "[", "0"), ("1", "[", "0"),
+        ("a", "-", "1"),
+    ])  # fmt: skip
+    assert len({place[:3] for place in found}) == len(found) - 4
+    compile(tree, "example.py", "exec")
+
+
 @pytest.mark.parametrize("name", ["sitecustomize.py", "run_script.py", "torchmigrate_recorder.py"])
 def test_old_pythons_can_read_it(name: str) -> None:
     ast.parse((INJECTED / name).read_text(encoding="utf-8"), feature_version=(3, 6))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.index import Catalogue
+from torchmigrate.evidence.inject.torchmigrate_recorder import OPERATORS
 
 _TENSOR = "torch.Tensor."
 # What every program calls all the time, and hardly ever on an object of torch.
@@ -10,7 +11,7 @@ _OF_CONTAINERS = frozenset(name for kind in (list, dict, set, str) for name in d
 
 
 def recorded_names(catalogue: Catalogue) -> frozenset[str]:
-    """The last part of the qualified name of every function, class, method and attribute of a rule.
+    """The last part of the qualified name of every function, class, method, attribute or operator of a rule.
 
     Modules are left out: what is used of them has a name of its own.
     """
@@ -20,5 +21,6 @@ def recorded_names(catalogue: Catalogue) -> frozenset[str]:
     return frozenset(
         name
         for name, symbol in names.items()
-        if not name.startswith("__") and (name not in _OF_CONTAINERS or symbol.startswith(_TENSOR))
+        if (not name.startswith("__") and (name not in _OF_CONTAINERS or symbol.startswith(_TENSOR)))
+        or (name in OPERATORS and symbol.startswith(_TENSOR))
     )

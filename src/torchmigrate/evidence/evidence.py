@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ MOST = 16 * MEGABYTE  # bytes of a file with evidence
 RECEIVER, SHAPES = "receiver", "shapes"
 _ANY = "*"  # so many kinds that nothing is known
 _GONE = "gone"
+_SYMBOLS: dict[type[ast.operator], str] = {ast.Div: "/", ast.FloorDiv: "//", ast.Sub: "-"}
 
 Slots = Mapping[str, tuple[Seen, ...]]  # "receiver", "0", "device" -> what was seen there
 
@@ -60,6 +61,21 @@ class SeenPlaces:
         for (line, column, name), slots in places.items():
             before = source.line_text(line)[: column - 1]
             self._places[line, len(before.encode("utf-8", "surrogatepass")), name] = slots
+
+    def operands(self, node: ast.expr) -> Iterator[tuple[ast.expr, tuple[Seen, ...]]]:
+        """What was seen of the operands of an operator, and of what a subscript is indexed with."""
+        if isinstance(node, ast.BinOp):
+            slots = self._places.get(
+                (node.right.lineno, node.right.col_offset, _SYMBOLS.get(type(node.op), ""))
+            )
+            for slot, operand in (("0", node.left), ("1", node.right)):
+                if slots is not None and slot in slots:
+                    yield operand, slots[slot]
+        elif isinstance(node, ast.Subscript):
+            for index in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+                slots = self._places.get((index.lineno, index.col_offset, "["))
+                if slots is not None and "0" in slots:
+                    yield index, slots["0"]
 
     def at(self, node: ast.expr) -> Slots | None:
         """What was seen at an attribute or a name; None: nothing."""
@@ -142,7 +158,7 @@ class EvidenceOfFiles:
         rows = _rows_of_statements(before, changed)
         places: dict[tuple[int, int, str], Slots] = {}
         for (line, column, name), slots in seen.of_names.items():
-            if not before.line_text(line)[column - 1 :].startswith(name):
+            if name.isidentifier() and not before.line_text(line)[column - 1 :].startswith(name):
                 continue
             start = before.line_start(line) + column - 1
             if any(begin < start + len(name) and start < end for begin, end in changed):

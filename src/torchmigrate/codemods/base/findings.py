@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.catalogue.pages import url_of
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.fix_maker import fill
 from torchmigrate.versions.range import applicability, severity, timeline
@@ -20,12 +20,14 @@ def finding_at(
     symbol: str,
     fix: Fix | None,
     variables: Mapping[str, str] | None = None,
+    seen: bool = False,
 ) -> Finding:
     """What a rule says of the text in `span`.
 
     Args:
         symbol: the qualified name that it stands for.
         variables: of the rule's texts; None: those of the symbol.
+        seen: only a recording shows that the rule is about it.
     """
     level = severity(rule, file.versions)
     assert level is not None, "rules that say nothing at the target are not run"
@@ -42,7 +44,16 @@ def finding_at(
         url=url_of(rule),
         symbol=symbol,
         timeline=timeline(rule, file.versions),
+        seen=seen,
     )
+
+
+def safety(rule: Rule, file: FileContext, *, seen: bool) -> tuple[Applicability, tuple[Reason, ...]]:
+    """How safe a fix is, as the rule says, and why it is not safe. seen: as in `finding_at`."""
+    level, reasons = applicability(rule.cases[0], rule, file.versions)
+    if seen and level is Applicability.SAFE:
+        return Applicability.UNSAFE, (Reason(Obstacle.EVIDENCE, "the types of the objects"),)
+    return level, reasons
 
 
 def fix_by(rule: Rule, file: FileContext, title: str, *edits: Edit) -> Fix:

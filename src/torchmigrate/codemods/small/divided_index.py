@@ -50,7 +50,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not has_comment(file.source, node):
             new = code("$left // $right", left=node.left, right=node.right)
             fix = fix_by(rule, file, "Replace with `//`", replaced(file.source, node, new))
-        yield finding_at(rule, file, file.source.span(node), symbol="torch.Tensor.__truediv__", fix=fix)
+        span, seen = file.source.span(node), quotients.is_seen(node)
+        yield finding_at(rule, file, span, symbol="torch.Tensor.__truediv__", fix=fix, seen=seen)
     for hit in hits:
         if hit.use.call is not None and wanted == _RAISES and quotients.is_given_integers(hit.use.call):
             yield file.fixes.finding(hit, None)
@@ -104,7 +105,12 @@ class _Quotients:
         return INTEGER in self._of(first) and INTEGER in self._of(out)
 
     def _of(self, node: ast.expr, kind: str = INTEGER) -> frozenset[str]:
-        return self._kinds.of(node, frozenset([kind]))
+        return self._kinds.of_operand(node, frozenset([kind]))
+
+    def is_seen(self, node: ast.BinOp) -> bool:
+        """Whether only a recording shows that the left operand is a tensor of integers."""
+        wanted = frozenset([INTEGER])
+        return INTEGER in self._kinds.seen(node.left) and INTEGER not in self._kinds.of(node.left, wanted)
 
     def _is_integer(
         self,

@@ -13,14 +13,15 @@ from typing import Protocol
 from msgspec import Struct
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.findings import finding_at, safety
 from torchmigrate.findings import Edit, Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced_around
 from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR
-from torchmigrate.versions.range import applicability
+
+Facts = Callable[[ast.expr, frozenset[str]], frozenset[str]]
 
 
 class OfKind(Protocol):
@@ -48,14 +49,18 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     ]
     if not wanted:
         return
+    known = [(file.facts.of, False), *([(file.facts.of_operand, True)] if file.names.seen else ())]
     for node, _, _ in wanted:
+        for facts, seen in known:
 
-        def of(item: ast.expr, /, *wanted: str) -> frozenset[str]:
-            return file.facts.of(item, frozenset(wanted))
+            def of(item: ast.expr, /, *wanted: str, facts: Facts = facts) -> frozenset[str]:
+                return facts(item, frozenset(wanted))
 
-        for found in look(node, of, file):
-            if not file.runs_elsewhere(node):
-                yield _finding(rule, file, found)
+            found = list(look(node, of, file))
+            if found:
+                if not file.runs_elsewhere(node):
+                    yield from (_finding(rule, file, each, seen=seen) for each in found)
+                break
 
 
 def _operator(node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> type[ast.AST]:
@@ -63,13 +68,13 @@ def _operator(node: ast.BinOp | ast.UnaryOp | ast.Subscript) -> type[ast.AST]:
     return node.__class__ if isinstance(node, ast.Subscript) else node.op.__class__
 
 
-def _finding(rule: Rule, file: FileContext, found: Found) -> Finding:
+def _finding(rule: Rule, file: FileContext, found: Found, *, seen: bool) -> Finding:
     fix = None
     if found.edits and rule.cases:
-        level, reason = applicability(rule.cases[0], rule, file.versions)
+        level, reason = safety(rule, file, seen=seen)
         fix = file.fixes.fix(rule, found.title, level, reason, found.edits)
     span = file.source.span(found.at)
-    return finding_at(rule, file, span, symbol=f"torch.Tensor.{found.method}", fix=fix)
+    return finding_at(rule, file, span, symbol=f"torch.Tensor.{found.method}", fix=fix, seen=seen)
 
 
 # ---- the rules ------------------------------------------------------------------------------------------

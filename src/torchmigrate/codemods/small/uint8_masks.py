@@ -13,9 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.findings import finding_at, safety
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import renamed, replaced_around
@@ -37,6 +38,7 @@ _DESCRIBED = frozenset("shape device is_cuda ndim size dim numel ndimension nele
 # Factories of nothing but zeros and ones.
 _BINARY = frozenset("zeros ones eye zeros_like ones_like new_zeros new_ones".split())
 _TRUTH = frozenset("eq ne lt gt le ge isnan isinf isfinite logical_and logical_or logical_not".split())
+_OF_MASKS = pattern("byte|uint8|ByteTensor")
 _NUMBERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -115,28 +117,34 @@ def _indexed(rule: Rule, file: FileContext) -> Iterator[_Use]:
     """The subscripts whose index is a uint8 mask, for the two rules about those."""
     if not any(symbol.endswith("__") for symbol in rule.symbols):
         return
+    if not file.names.seen and not _OF_MASKS.search(file.source.text):
+        return
     kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
-    level, reason = applicability(rule.cases[0], rule, file.versions)
     for node, _, fstring in file.names.operations:
         if not isinstance(node, ast.Subscript) or fstring is not None:
             continue
         if isinstance(node.value, (ast.Dict, ast.Constant, ast.List)):
             continue
         for index in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-            if isinstance(index, (ast.Slice, ast.Constant)) or _UINT8 not in kinds.of(index, _A_MASK):
+            if isinstance(index, (ast.Slice, ast.Constant)) or _UINT8 not in kinds.of_operand(index, _A_MASK):
                 continue
+            seen = _UINT8 not in kinds.of(index, _A_MASK)
             if _takes_number(node, kinds, file) is not ("torch.Tensor.__getitem__" not in rule.symbols):
                 continue
             if file.runs_elsewhere(node):
                 break
             fix = None
             # Anything but a tensor may make more of an index, and other calls may give another index.
-            if TENSOR in kinds.of(node.value, _A_TENSOR) and kinds.dtype(index) == _UINT8:
+            sure = TENSOR in kinds.of(node.value, _A_TENSOR) and kinds.dtype(index) == _UINT8
+            if seen or sure:
+                level, reason = safety(rule, file, seen=seen)
                 edits = replaced_around(file.source, index, code("$index.bool()", index=index), index)
                 fix = file.fixes.fix(rule, "Add `.bool()`", level, reason, edits)
             method = "__getitem__" if isinstance(node.ctx, ast.Load) else "__setitem__"
             span = file.source.span(index)
-            yield _Use(finding_at(rule, file, span, symbol=f"torch.Tensor.{method}", fix=fix), index)
+            yield _Use(
+                finding_at(rule, file, span, symbol=f"torch.Tensor.{method}", fix=fix, seen=seen), index
+            )
 
 
 def _takes_number(node: ast.Subscript, kinds: ValueFacts, file: FileContext) -> bool:

@@ -48,6 +48,9 @@ _LIBRARIES = frozenset(["torch", "torchvision", "torchaudio", "torchtext", "func
 _NOT_OURS = frozenset(
     ["site-packages", "dist-packages", ".venv", "venv", ".tox", ".nox", ".eggs", ".git", "node_modules"]
 )
+# Methods that operators stand for, and the operators; an index has the place of its own.
+OPERATORS = {"__truediv__": "/", "__floordiv__": "//", "__sub__": "-", "__getitem__": "["}
+_OPERATORS = {ast.Div: "__truediv__", ast.FloorDiv: "__floordiv__", ast.Sub: "__sub__"}
 _RECORDED_ARGUMENTS = (
     ast.Name,
     ast.Attribute,
@@ -68,7 +71,8 @@ class _Places:
     """Puts calls of `seen` around the receivers and arguments of some names in a syntax tree.
 
     names: those that are looked for. new: gives the number of a place: (line, column in bytes of the name,
-    name, slot), where a slot is "receiver", "0" (the first argument) or "device" (a keyword).
+    name, slot), where a slot is "receiver", "0" (the first argument) or "device" (a keyword). The place of an
+    operator is where its right operand begins.
     """
 
     def __init__(self, names: "Collection[str]", tokens: "dict[ast.AST, Where]", new: "New") -> None:
@@ -107,7 +111,11 @@ class _Places:
             return self._call(node)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, wrapped=False)
+        if isinstance(node, ast.BinOp):
+            return self._operation(node)
         self._children(node)
+        if isinstance(node, ast.Subscript) and "__getitem__" in self.names:
+            self._indices(node)
         return node
 
     skips_asserts = False  # pytest writes them anew, from what they look like
@@ -142,6 +150,36 @@ class _Places:
                 new = self._around(new, (where, name), keyword.arg)
             keyword.value = new
         return node
+
+    def _operation(self, node: "ast.BinOp") -> "ast.BinOp":
+        """An operator; `1 / x` and `x / 2.0` give floats whatever `x` is."""
+        left, right = node.left, node.right
+        self._children(node)
+        name = _OPERATORS.get(type(node.op), "")
+        divided = isinstance(node.op, ast.Div)
+        if name in self.names and not (divided and (_is_number(left) or _is_number(right, float))):
+            place = (right.lineno, right.col_offset), OPERATORS[name]
+            if isinstance(node.left, _RECORDED_ARGUMENTS):
+                node.left = self._around(node.left, place, "0")
+            if isinstance(node.right, _RECORDED_ARGUMENTS):
+                node.right = self._around(node.right, place, "1")
+        return node
+
+    def _indices(self, node: "ast.Subscript") -> None:
+        """What may be a mask in a subscript."""
+        holder: Any = node.slice if type(node.slice).__name__ == "Index" else node  # before Python 3.9
+        field = "slice" if holder is node else "value"
+        index = getattr(holder, field)
+        if isinstance(index, ast.Tuple):
+            index.elts[:] = [self._index(item) for item in index.elts]
+        else:
+            setattr(holder, field, self._index(index))
+
+    def _index(self, index: "ast.expr") -> "ast.expr":
+        is_sum = isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add)
+        if not isinstance(index, _RECORDED_ARGUMENTS) or isinstance(index, ast.Compare) or is_sum:
+            return index
+        return self._around(index, ((index.lineno, index.col_offset), OPERATORS["__getitem__"]), "0")
 
     def _attribute(self, node: "ast.Attribute", wrapped: bool) -> "ast.Attribute":
         """An attribute; of a chain that begins with what is imported, only its last name counts."""
@@ -189,6 +227,10 @@ def _is_pair(arguments: "list[ast.expr]") -> bool:
 
 def _constant(number: int) -> "ast.expr":
     return ast.Num(n=number) if sys.version_info < (3, 8) else ast.Constant(value=number)
+
+
+def _is_number(node: "ast.AST", kind: "type | tuple[type, ...]" = (int, float)) -> bool:
+    return isinstance(getattr(node, "n" if sys.version_info < (3, 8) else "value", None), kind)
 
 
 def _is_super(node: "ast.AST") -> bool:
@@ -286,13 +328,14 @@ class Recorder:
         name = self.is_ours(path)
         if name is None:
             return None
-        text = data.decode("utf-8", "replace")
-        if self.names.isdisjoint(re.findall(r"[A-Za-z_]\w*", text)):
+        words = set(re.findall(r"[A-Za-z_]\w*", data.decode("utf-8", "replace")))
+        names = self.names if "torch" in words else self.names.difference(OPERATORS)
+        if words.isdisjoint(names) and names.isdisjoint(OPERATORS):
             return None
         fresh = tree if tree is not None else ast.parse(data, filename=path)
         tokens: dict[ast.AST, Where] = {}
         if sys.version_info < (3, 8):
-            tokens = _positions_by_tokens(fresh, data, self.names)
+            tokens = _positions_by_tokens(fresh, data, names)
         with self.lock:
             before = len(self.numbers)
 
@@ -302,7 +345,7 @@ class Recorder:
                 self.kinds.append(set())
                 return len(self.numbers) - 1
 
-            places = _Places(self.names, tokens, new)
+            places = _Places(names, tokens, new)
             places.skips_asserts = skips_asserts
             try:
                 count = places.tree(fresh)

@@ -184,6 +184,12 @@ class ValueFacts:
             return frozenset()
         return frozenset().union(*runs) if once else frozenset.intersection(*runs)
 
+    def of_operand(self, node: ast.expr, wanted: frozenset[str]) -> frozenset[str]:
+        """As `of`; where the text tells at most that an operand is a tensor, what it was in every run."""
+        found = self.of(node, wanted)
+        told = found & wanted or found - {TENSOR} or self.dtype(node) is not None
+        return found if told else found | (self.seen(node) & wanted)
+
     def depths(self, node: ast.expr) -> frozenset[int | None]:
         """How many dimensions an expression had in the runs that were recorded; None: not known of one."""
         return frozenset(seen.depth for seen in self.names.seen.get(id(node), ()))

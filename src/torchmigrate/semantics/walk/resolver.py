@@ -49,7 +49,10 @@ def resolve(
         return _walk(tree, Blocks(source, roots, given))
     from torchmigrate.semantics.walk.seen import SeenWalk
 
-    return _walk(tree, SeenWalk(source, roots, given, seen))
+    names = _walk(tree, SeenWalk(source, roots, given, seen))
+    for operation in names.operations:
+        names.seen.update((id(operand), kinds) for operand, kinds in seen.operands(operation.node))
+    return names
 
 
 def module_values(
