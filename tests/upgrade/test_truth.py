@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from harness.repository import Repository
 
+from torchmigrate.upgrade.fixer import _title
+
 LIB = """\
 import numpy as np
 import torch
@@ -165,3 +167,21 @@ def test_warnings_are_of_the_final_tree(tmp_path: Path) -> None:
     assert [each["path"] for each in repository.report["after"]["warnings"]] == ["second.py"]
     notes = [note for note in repository.report["notes"] if "torch warned here" in note]
     assert len(notes) == 1 and notes[0].startswith("second.py:5: ")
+
+
+@pytest.mark.parametrize(
+    ("titles", "symbols", "title"),
+    [
+        (["Replace with `torch.outer`"], ["torch.ger"], "Replace `torch.ger` with `torch.outer`"),
+        (["Replace with `b`"], ["torch.x", "torch.y"], "Replace `torch.x` and `torch.y` with `b`"),
+        (["Replace with `b`", "Replace with `c`"], ["x", "y", "z"], "Replace `x`, `y` and `z`"),
+        (["Pass `weights_only=True`"], ["torch.load"], "Pass `weights_only=True` for `torch.load`"),
+        (["Remove the wrapper"], ["torch.autograd.Variable"], "Update `torch.autograd.Variable`"),
+        (["Rewrite the loop", "Replace with `x`"], ["a"], "Update `a`"),
+        (["Sort the imports"], [], "Sort the imports"),
+        (["Replace with `" + "x" * 60 + "`"], ["y" * 30], "Replace with `" + "x" * 60 + "`"),
+        (["Replace with `b`"], ["x" * 40, "y" * 40], "Replace `" + "x" * 40 + "` and 1 more with `b`"),
+    ],
+)
+def test_titles_say_what_fixes_do_to_which_names(titles: list[str], symbols: list[str], title: str) -> None:
+    assert _title(titles, symbols) == title

@@ -425,9 +425,9 @@ def test_reports_show_code_and_list_the_mended_tests(tmp_path: Path, fast: str) 
     repository = Repository(tmp_path, {"model.py": MODEL, "test_model.py": test})
     repository.upgrade("--env", fast)
     page = (repository.work / "report.html").read_text(encoding="utf-8")
-    assert "Replace with <code>torch.outer</code> (TM110)" in page
+    assert "Replace <code>torch.ger</code> with <code>torch.outer</code> (TM110)" in page
     assert "<details><summary>30 tests pass that did not before</summary>" in page
     assert "<code>test_model.py::test_outer[29]</code>" in page
     text = (repository.work / "report.md").read_text(encoding="utf-8")
-    assert "Replace with `torch.outer`" in text
+    assert "Replace `torch.ger` with `torch.outer`" in text
     assert "<summary>30 tests pass that did not before</summary>\n\n- `test_model.py::test_outer[0]`" in text

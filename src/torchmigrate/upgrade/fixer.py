@@ -47,6 +47,7 @@ _NOTEBOOKS = "notebooks"
 _SMALL = "small"  # the folder of codemods that are not a whole migration
 _MOST_LINES = 20_000  # of a file whose single lines may be reverted
 _MOST_WHY = 300  # characters of what a commit says of a rule
+_REPLACE = "Replace with "
 _WIDTH = 72  # of the first line of a commit's message
 
 
@@ -387,8 +388,9 @@ class Fixer:
 
 
 def message_of(group: FixGroup) -> str:
-    """The message of the commit of a group."""
-    return f"{group.title}\n" + (f"\n{_wrapped(group.why)}\n" if group.why else "")
+    """The message of the commit of a group, whose subject has neither codes nor quotes."""
+    subject = re.sub(r" \((?:TM\d+(?:, )?)+\)$|`", "", group.title)
+    return f"{subject}\n" + (f"\n{_wrapped(group.why)}\n" if group.why else "")
 
 
 class _Needs:
@@ -436,20 +438,27 @@ def with_hunks(old: bytes, hunks: Iterable[Hunk]) -> bytes:
 
 
 def _title(titles: Sequence[str], symbols: Sequence[str]) -> str:
-    """What fixes change: what all of them do, if that has a name, else the old names."""
-    if not symbols or (len(titles) == 1 and "`" in titles[0]):
+    """What fixes change: what all of them do to the old names, else that these change."""
+    if not symbols:
         return titles[0]
+    start, end = "Update ", ""
+    if all(title.startswith(_REPLACE) for title in titles):
+        start = "Replace "
+        end = f" with {titles[0].removeprefix(_REPLACE)}" if len(titles) == 1 else ""
+    elif len(titles) == 1 and "`" in titles[0]:
+        start = f"{titles[0]} for "
+    if len(f"{start}{_listed(symbols, 1)}{end}") > _WIDTH:
+        return titles[0] if len(titles) == 1 else f"{start}{_listed(symbols, 1)}"
     shown = 1
-    while shown < len(symbols) and len(_updated(symbols, shown + 1)) <= _WIDTH:
+    while shown < len(symbols) and len(f"{start}{_listed(symbols, shown + 1)}{end}") <= _WIDTH:
         shown += 1
-    return _updated(symbols, shown)
+    return f"{start}{_listed(symbols, shown)}{end}"
 
 
-def _updated(symbols: Sequence[str], shown: int) -> str:
-    left = len(symbols) - shown
-    return f"Update {', '.join(f'`{name}`' for name in symbols[:shown])}" + (
-        f" and {left} more" if left else ""
-    )
+def _listed(symbols: Sequence[str], shown: int) -> str:
+    names = [f"`{name}`" for name in symbols[:shown]]
+    names += [f"{len(symbols) - shown} more"] if len(symbols) > shown else []
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _first_sentences(text: str) -> str:
