@@ -389,7 +389,7 @@ class Fixer:
 
 def message_of(group: FixGroup) -> str:
     """The message of the commit of a group, whose subject has neither codes nor quotes."""
-    subject = re.sub(r" \((?:TM\d+(?:, )?)+\)$|`", "", group.title)
+    subject = re.sub(r" \((?:(?:TM\d+(?:, )?)+|\d+ rules)\)$|`", "", group.title)
     return f"{subject}\n" + (f"\n{_wrapped(group.why)}\n" if group.why else "")
 
 
