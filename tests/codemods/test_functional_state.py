@@ -596,6 +596,10 @@ REFUSED = {
         "def run(f: FunctionalModule, p): ...\n",
         "uses `functorch.FunctionalModule`",
     ),
+    "a function that is made of itself": (
+        "f, p = make_functional(model)\ng = vmap(g)\ng(p, x)\nf.cuda()\n",
+        "`f.cuda` needs a module",
+    ),
     "not assigned": ("make_functional(model)[0]\n", "not assigned"),
     "in a list": ("made = [make_functional(m) for m in (model, model)]\n", "not assigned"),
     "a comment": ("f, p = make_functional(  # the net\n    model)\nf(p, x)\n", "comment"),

@@ -35,6 +35,7 @@ _TRANSFORMS = {
 _HOMES = ("functorch", "torch.func", "torch", "functorch.experimental", "torch._functorch.apis")
 TREE_MAPS = frozenset(("torch.utils._pytree.tree_map", "torch.utils.pytree.tree_map"))
 COPIES = frozenset(("copy.deepcopy", "copy.copy"))
+_MOST_TRANSFORMS = 16  # around one function
 _EXPRESSIONS = (
     ast.Name,
     ast.Attribute,
@@ -142,6 +143,14 @@ class States(Domain[Kind]):
 
     def made(self, node: ast.expr) -> ast.AST | None:
         """The function of the file that an expression is, or the call of a transform that makes it."""
+        found = here = self._made(node)
+        for _ in range(_MOST_TRANSFORMS):
+            if not isinstance(here, ast.Call):
+                return found
+            here = self._made(here.args[0])
+        return None  # it may be made of itself
+
+    def _made(self, node: ast.expr) -> ast.AST | None:
         found: ast.AST | None = self.flow.definition(node) if isinstance(node, ast.Attribute) else None
         if found is None:
             steps = [step for step in self.flow.origins(node) if not step.open]
@@ -154,9 +163,7 @@ class States(Domain[Kind]):
         """What a call runs."""
         callee, given, keywords = call.func, list(call.args), list(call.keywords)
         around: list[tuple[ast.Call, list[ast.expr]]] = []
-        seen: set[ast.AST] = set()
-        while isinstance(made := self.made(callee), ast.Call) and made not in seen:
-            seen.add(made)
+        while isinstance(made := self.made(callee), ast.Call):
             if self.transform(made) == "partial":
                 given, keywords = [*made.args[1:], *given], [*made.keywords, *keywords]
             else:
