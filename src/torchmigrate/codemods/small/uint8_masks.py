@@ -16,7 +16,6 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, safety
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
-from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import renamed, replaced_around
@@ -38,7 +37,7 @@ _DESCRIBED = frozenset("shape device is_cuda ndim size dim numel ndimension nele
 # Factories of nothing but zeros and ones.
 _BINARY = frozenset("zeros ones eye zeros_like ones_like new_zeros new_ones".split())
 _TRUTH = frozenset("eq ne lt gt le ge isnan isinf isfinite logical_and logical_or logical_not".split())
-_OF_MASKS = pattern("byte|uint8|ByteTensor")
+_OF_MASKS = ("byte", "uint8", "ByteTensor")  # one of these is in a file that makes a mask of uint8
 _NUMBERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -117,7 +116,7 @@ def _indexed(rule: Rule, file: FileContext) -> Iterator[_Use]:
     """The subscripts whose index is a uint8 mask, for the two rules about those."""
     if not any(symbol.endswith("__") for symbol in rule.symbols):
         return
-    if not file.names.seen and not _OF_MASKS.search(file.source.text):
+    if not file.names.seen and not any(word in file.source.text for word in _OF_MASKS):
         return
     kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
     for node, _, fstring in file.names.operations:
