@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from torchmigrate.catalogue.index import Catalogue
-from torchmigrate.evidence.inject.torchmigrate_recorder import OPERATORS
 
 _TENSOR = "torch.Tensor."
 # What every program calls all the time, and hardly ever on an object of torch.
@@ -15,6 +14,8 @@ def recorded_names(catalogue: Catalogue) -> frozenset[str]:
 
     Modules are left out: what is used of them has a name of its own.
     """
+    from torchmigrate.evidence.inject.torchmigrate_recorder import OPERATORS  # which is long
+
     symbols = [symbol for head in catalogue.heads if not head.files for symbol in head.symbols]
     names = {symbol.rpartition(".")[2]: symbol for symbol in sorted(symbols)}
     names.update((symbol.removeprefix(_TENSOR), symbol) for symbol in symbols if symbol.startswith(_TENSOR))

@@ -9,7 +9,7 @@ from torchmigrate.codemods.legacy_function.classes import LegacyClass, calls_bas
 from torchmigrate.rewrite.calls import CallEditor, arguments_removed
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.nodes import has_comment, replaced_around
-from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.calls import argument_of
 from torchmigrate.semantics.flow.values import ValueFlow
 
@@ -36,7 +36,7 @@ class CallSites:
 
         Raises:
             Unclear: the class is used in another way.
-            Crowded: as Rewriting says.
+            Crowded: as Rewriting says, or a comment or an f-string is in the way.
         """
         for name in self.found.state:
             for read in self.local.attributes(name):
@@ -56,7 +56,7 @@ class CallSites:
         if not isinstance(maker, ast.Call) or maker.func is not node:
             raise Unclear(f"`{name}` is used without being called")
         if has_comment(self.source, maker) or self.local.in_fstring(node):
-            raise Unclear(f"`{name}(...)` is in an f-string, or has a comment")
+            raise Crowded(f"`{name}(...)` is in an f-string, or has a comment")
         self.places.append(maker)
         outer = self.local.parent(maker)
         given = self._given(maker)
@@ -100,7 +100,7 @@ class CallSites:
         if call.keywords or (given and (starred or len(call.args) != self.found.inputs or not call.args)):
             raise Unclear("the inputs in a call differ from those of `forward`")
         if self.local.in_fstring(call):
-            raise Unclear("it is called in an f-string")
+            raise Crowded("it is called in an f-string")
         if given:
             editor = CallEditor(self.source, call)
             for item in given:

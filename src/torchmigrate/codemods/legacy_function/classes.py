@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from torchmigrate.codemods.base.unclear import Unclear
+from torchmigrate.rewrite.statements import Crowded
 from torchmigrate.semantics.flow.calls import default_of
 from torchmigrate.semantics.flow.tree_index import TreeIndex
 from torchmigrate.source.trees import is_docstring, walk
@@ -85,6 +86,7 @@ def members_of(method: Method, local: TreeIndex) -> Iterator[ast.Attribute]:
 
     Raises:
         Unclear: there is something in it that has no counterpart.
+        Crowded: it is used in an f-string.
     """
     own = first_parameter(method)
     skipped = {node for item in method.body if calls_base_init(item, own.arg) for node in walk(item)}
@@ -105,7 +107,7 @@ def members_of(method: Method, local: TreeIndex) -> Iterator[ast.Attribute]:
         if outer.attr in (*_BOTH, "__init__"):
             raise Unclear(f"`{method.name}` calls `{own.arg}.{outer.attr}`")
         if local.in_fstring(node):
-            raise Unclear(f"`{own.arg}` is used in an f-string")
+            raise Crowded(f"`{own.arg}` is used in an f-string")
         yield outer
 
 

@@ -14,7 +14,7 @@ from torchmigrate.codemods.legacy_function.classes import (
 )
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.lines import is_alone, logical_line
-from torchmigrate.rewrite.statements import Rewriting
+from torchmigrate.rewrite.statements import Crowded, Rewriting
 from torchmigrate.semantics.flow.domain import OPEN, UNKNOWN, Domain, Values
 from torchmigrate.semantics.flow.steps import Path
 from torchmigrate.semantics.flow.values import ValueFlow
@@ -113,7 +113,7 @@ class ClassRewriting:
         for item in dropped:
             line = logical_line(self.source, init.body, item)
             if line.comment or not is_alone(self.source, init.body, item):
-                raise Unclear("a statement of `__init__` shares its line with others, or with a comment")
+                raise Crowded("a statement of `__init__` shares its line with others, or with a comment")
             self.rewriting.remove(item)
         self._rename(init)
 
