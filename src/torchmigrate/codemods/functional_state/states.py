@@ -199,7 +199,7 @@ class States(Domain[Kind]):
             return False
         return any(map(self.kinds, [*arguments_of(function), *results(function)]))
 
-    # ---- what becomes a state --------------------------------------------------------------------------
+    # ---- states of models ------------------------------------------------------------------------------
 
     def _want(self, nodes: list[ast.expr]) -> None:
         """Make states of the lists and comprehensions that models get as their states."""
