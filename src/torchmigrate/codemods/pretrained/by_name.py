@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.pretrained.choice import namespace_of
 from torchmigrate.codemods.pretrained.flag_edits import argument_edits, flag_argument
-from torchmigrate.codemods.pretrained.tables import namespace_of
 from torchmigrate.findings import Applicability, Edit, Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext

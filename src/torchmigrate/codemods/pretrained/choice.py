@@ -1,4 +1,4 @@
-"""Which builders of torchvision an expression may be: through variables, tables, attributes and partials."""
+"""Which builders of torchvision an expression may be: through variables, tables and attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from torchmigrate.codemods.pretrained.tables import namespace_of, sets_another
 from torchmigrate.semantics.flow.calls import returned
 from torchmigrate.semantics.flow.steps import UNKNOWN_STEP, Step
 from torchmigrate.semantics.flow.values import ValueFlow
@@ -22,14 +21,12 @@ class Choice(Struct, frozen=True):
 
     symbols: builders, by their public names. whole: nothing else. rebound: on the way is a name with several
     values, or a function of the file. by_keyword: it is not known what a positional argument is for.
-    partials: the calls of `functools.partial` that the builders went through.
     """
 
     symbols: tuple[str, ...] = ()
     whole: bool = True
     rebound: bool = False
     by_keyword: bool = False
-    partials: tuple[ast.Call, ...] = ()
 
 
 class ModelChoices:
@@ -42,7 +39,6 @@ class ModelChoices:
     def of(self, node: ast.expr, builders: Collection[str]) -> Choice:
         """The choice that an expression is among some builders."""
         symbols: list[str] = []
-        partials: list[ast.Call] = []
         whole, rebound, wrapped = True, False, False
         seen = [Step(node)]
         for step in seen:
@@ -54,28 +50,14 @@ class ModelChoices:
                 found = [name for name in map(public_name, names) if name in builders]
                 symbols += found if len(found) == len(names) else []
                 whole = whole and len(found) == len(names)
-            elif not step.path and self.is_partial(here):
-                assert isinstance(here, ast.Call), "just looked"
-                partials.append(here)
-                steps = (Step(here.args[0]),)
             elif not step.path and isinstance(here, ast.FunctionDef):
                 rebound = wrapped = True
                 steps = self._passed_on(here)
             elif not steps or len(seen) > _STEPS:
                 whole = False
             seen += [each for each in steps if each not in seen]
-        by_keyword = wrapped or any(len(call.args) > 1 for call in partials)
         known = tuple(dict.fromkeys(symbols))
-        return Choice(known, whole and bool(known), rebound, by_keyword, tuple(partials))
-
-    def is_partial(self, node: ast.AST | None) -> bool:
-        """Whether an expression is `functools.partial(function, ...)` with nothing starred."""
-        return (
-            isinstance(node, ast.Call)
-            and bool(node.args)
-            and not any(isinstance(argument, ast.Starred) for argument in node.args)
-            and self.flow.imported(node.func) == "functools.partial"
-        )
+        return Choice(known, whole and bool(known), rebound, wrapped)
 
     def _named(self, step: Step) -> tuple[str, ...]:
         """The library name that an expression surely is, if any."""
@@ -103,7 +85,27 @@ class ModelChoices:
             outer = index.parent(mention)
             if isinstance(outer, ast.keyword) and outer.arg is None and index.home_of(mention) is function:
                 receivers.append(index.parent(outer))
-            elif function in index.around(mention) and not sets_another(outer):
+            elif function in index.around(mention) and not _sets_another(outer):
                 return [UNKNOWN_STEP]
         known = set(receivers) == set(calls)
         return [Step(call.func) for call in calls] if known else [UNKNOWN_STEP]
+
+
+def namespace_of(node: ast.AST | None) -> ast.expr | None:
+    """The module in `module.__dict__` and `vars(module)`."""
+    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "vars":
+        return node.args[0] if len(node.args) == 1 else None
+    return None
+
+
+def _sets_another(node: ast.AST | None) -> bool:
+    """Whether `kwargs[key]` sets an argument that is neither a flag of models nor weights."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+        and not node.slice.value.startswith(("pretrained", "weights"))
+    )

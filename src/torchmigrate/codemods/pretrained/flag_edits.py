@@ -8,11 +8,10 @@ from torchmigrate.findings import Edit
 from torchmigrate.rewrite.calls import CallEditor
 from torchmigrate.rewrite.code import Code, code
 from torchmigrate.rewrite.nodes import keyword_renamed, replaced
-from torchmigrate.rewrite.quotes import is_plainly_quoted, quoted_like
 from torchmigrate.source.text import Source
 
 
-def weights_for(flag: ast.expr, weights: str) -> Code | None:
+def _weights_for(flag: ast.expr, weights: str) -> Code | None:
     """The code for the weights that a flag asks for; None if it is not a flag.
 
     Args:
@@ -28,39 +27,21 @@ def weights_for(flag: ast.expr, weights: str) -> Code | None:
     return code("$weights if $flag else None", weights=weights, flag=flag)
 
 
-def keyword_edits(argument: ast.keyword, new: str, weights: str, source: Source) -> tuple[Edit, ...] | None:
-    """Give `new=` weights in place of a flag that has a keyword; None where that cannot be written."""
-    value = weights_for(argument.value, weights)
-    if value is None:
-        return None
-    return keyword_renamed(source, argument, new), replaced(source, argument.value, value)
-
-
 def argument_edits(
     argument: ast.keyword | ast.expr, new: str, weights: str, source: Source, call: ast.Call
 ) -> tuple[Edit, ...] | None:
-    """The same of an argument of a call, by keyword or position.
+    """Give `new=` weights in place of a flag, by keyword or position; None where that cannot be written.
 
     Parentheses around the flag stay, with the comments in them.
     """
-    if isinstance(argument, ast.keyword):
-        return keyword_edits(argument, new, weights, source)
-    value = weights_for(argument, weights)
+    value = _weights_for(argument.value if isinstance(argument, ast.keyword) else argument, weights)
     if value is None:
         return None
+    if isinstance(argument, ast.keyword):
+        return keyword_renamed(source, argument, new), replaced(source, argument.value, value)
     editor = CallEditor(source, call)
     editor.set(argument, value, keyword=new)
     return editor.edits()
-
-
-def entry_edits(
-    key: ast.expr, flag: ast.expr, new: str, weights: str, source: Source
-) -> tuple[Edit, ...] | None:
-    """Turn `"pretrained": flag`, or `options["pretrained"] = flag`, into an entry for weights."""
-    value = weights_for(flag, weights)
-    if value is None or not is_plainly_quoted(key, source):
-        return None
-    return replaced(source, key, quoted_like(key, new, source)), replaced(source, flag, value)
 
 
 def flag_argument(call: ast.Call, name: str, position: int | None) -> ast.keyword | ast.expr | None:
