@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
@@ -17,21 +18,54 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import has_comment, replaced
 from torchmigrate.semantics.facts.dtypes import INTEGER, INTEGERS, TENSOR, ValueFacts, is_whole
-from torchmigrate.semantics.flow.forward import Forward
-from torchmigrate.semantics.flow.steps import Step
+from torchmigrate.semantics.flow.domain import NOTHING, Domain, Sentinel, Values
+from torchmigrate.semantics.flow.steps import EACH, Path, Step
+from torchmigrate.semantics.values.distinctive import TELLING
 
-_MOST = 64  # places that a quotient goes to, or comes from
+_MOST = 64  # expressions that a quotient is made of, or comes to
 _RAISES, _CAST = "raises", "cast"
 _CASTS = frozenset("long int short char byte".split())
-_SIZES = frozenset("view reshape repeat expand".split())
-_FACTORIES = frozenset(f"torch.{name}" for name in "zeros ones empty rand randn".split())
-_EMBEDDINGS = frozenset(["torch.nn.Embedding", "torch.nn.EmbeddingBag"])
-_LOOKUPS = frozenset(["torch.nn.functional.embedding", "torch.nn.functional.one_hot"])
-# Methods and functions of torch that take an index after the dimension.
 _INDEXED = frozenset("index_select gather scatter scatter_ index_add_ index_copy_ index_fill_".split())
+_OF_TENSORS = TELLING | _INDEXED | {"topk", "kthvalue"}  # methods of no other objects
+_SIZES, _INDEX = dict.fromkeys(range(9), "size"), {2: "index"}
+# The arguments that have to be integers: of functions of torch, and of methods, whose tensor has number 0.
+_INTEGERS: dict[str, dict[int, str]] = {
+    **dict.fromkeys("zeros ones empty rand randn view reshape repeat expand".split(), _SIZES),
+    **dict.fromkeys("new_zeros new_ones new_empty".split(), _SIZES),
+    **dict.fromkeys(_INDEXED, _INDEX),
+    "chunk": {1: "chunks"},
+    "eye": {0: "n", 1: "m"},
+    "full": {0: "size"},
+    "kthvalue": {1: "k"},
+    "linspace": {2: "steps"},
+    "narrow": {2: "start", 3: "length"},
+    "new_full": {1: "size"},
+    "randperm": {0: "n"},
+    "repeat_interleave": {1: "repeats"},
+    "select": {2: "index"},
+    "take": {1: "index"},
+    "topk": {1: "k"},
+    "tril": {1: "diagonal"},
+    "triu": {1: "diagonal"},
+    "unfold": {2: "size", 3: "step"},
+}
+_FUNCTIONAL: dict[str, dict[int, str]] = {
+    "ctc_loss": {2: "input_lengths", 3: "target_lengths"},
+    "embedding": {0: "input"},
+    "interpolate": {1: "size"},
+    "one_hot": {0: "tensor", 1: "num_classes"},
+    "pad": {1: "pad"},
+}
+_LAYERS = {
+    "torch.nn.Embedding": _FUNCTIONAL["embedding"],
+    "torch.nn.EmbeddingBag": _FUNCTIONAL["embedding"],
+    "torch.nn.CTCLoss": _FUNCTIONAL["ctc_loss"],
+}
+_METHOD = "torch.Tensor."
 _KEEP = frozenset(
     "view reshape unsqueeze squeeze expand repeat contiguous clone detach cuda cpu flatten t".split()
 )
+_OF_ALL = frozenset("max min sum clamp item tolist".split())  # whose results were integers, too
 _WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
@@ -42,7 +76,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     for node, _, fstring in file.names.operations:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or fstring is not None:
             continue
-        if isinstance(node.left, ast.Constant) or quotients.used_as(node) != wanted:
+        if quotients.used_as(node) != wanted:
             continue
         if file.runs_elsewhere(node):
             continue
@@ -61,29 +95,84 @@ def _sides(node: ast.BinOp) -> tuple[str, str]:
     return ast.dump(node.left), ast.dump(node.right)
 
 
-class _Quotients:
-    """The quotients of one file."""
+class _Quotients(Domain[tuple[ast.BinOp, bool]]):
+    """The quotients of integers in one file.
+
+    A value is the division, and whether it is still of each element: not after a sum or a maximum.
+    """
+
+    most = _MOST
 
     def __init__(self, file: FileContext) -> None:
+        super().__init__(file.flow)
         self._file = file
-        self._flow = file.flow
-        self._forward = Forward(file.flow)
         self._kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
-        self._used: dict[ast.BinOp, str] = {}
+        self._divisions: dict[ast.BinOp, bool] = {}
 
     def used_as(self, node: ast.BinOp) -> str:
         """How the quotient of integers is used; empty for other quotients, and other uses."""
-        known = self._used.get(node)
-        if known is None:
-            known = ""
-            if self._is_integer(node.left, node):
-                uses = self._uses(node)
-                if self._has_remainder(node) and _RAISES not in uses:
-                    known = _CAST
-                if _RAISES in uses or (_CAST in uses and self._is_integer(node.right, node, number=True)):
-                    known = _RAISES if _RAISES in uses else _CAST
-            self._used[node] = known
-        return known
+        if not self._divides_integers(node):
+            return ""
+        if not self._needed.isdisjoint([(node, True), (node, False)]):
+            return _RAISES
+        if self._has_remainder(node):
+            return _CAST
+        is_cast = (node, True) in self._cast and self._is_integer(node.right, node, number=True)
+        return _CAST if is_cast else ""
+
+    @cached_property
+    def _needed(self) -> Values[tuple[ast.BinOp, bool]]:
+        """All that comes to places that take nothing but integers."""
+        return NOTHING.union(*map(self.of, self._integers()))
+
+    @cached_property
+    def _cast(self) -> Values[tuple[ast.BinOp, bool]]:
+        calls = [call for call in self._file.names.nodes(ast.Call) if self._is_cast(call)]
+        return NOTHING.union(
+            *[self.of(call.func.value) for call in calls if isinstance(call.func, ast.Attribute)]
+        )
+
+    # ---- the way of a quotient -----------------------------------------------------------------------------
+
+    def start(self, node: ast.AST) -> tuple[ast.BinOp, bool] | None:
+        return (node, True) if isinstance(node, ast.BinOp) and self._divides_integers(node) else None
+
+    def through(self, node: ast.AST) -> Values[tuple[ast.BinOp, bool]]:
+        if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+            one, two = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+            pairs = (one, two), (two, one)
+            return self.join(
+                *[side for side, other in pairs if is_whole(other) or INTEGER in self._of(other)]
+            )
+        if isinstance(node, ast.Subscript):
+            return self.of(node.value)
+        if not isinstance(node, ast.Call):
+            return NOTHING
+        name = self.flow.names.qualified(node.func) or ""
+        if isinstance(node.func, ast.Attribute) and (name[:6] != "torch." or name.startswith(_METHOD)):
+            found = self.of(node.func.value) if node.func.attr in _KEEP | _OF_ALL else NOTHING
+            return found if node.func.attr in _KEEP else _together(found)
+        called = self.flow.builtin(node.func) or name.removeprefix("torch.")
+        if called not in _OF_ALL:
+            return NOTHING
+        return _together(
+            NOTHING.union(*[self.of(given, path) for given in node.args for path in ((), (EACH,))])
+        )
+
+    def part(self, node: ast.AST, path: Path) -> Values[tuple[ast.BinOp, bool]]:
+        if isinstance(node, ast.Call) and path[0] == 1:
+            return NOTHING  # the places of a maximum
+        return self.of(node)
+
+    # ---- the integers --------------------------------------------------------------------------------------
+
+    def _divides_integers(self, node: ast.BinOp) -> bool:
+        """Whether it divides a tensor of integers."""
+        if not isinstance(node.op, ast.Div) or isinstance(node.left, ast.Constant):
+            return False
+        if node not in self._divisions:
+            self._divisions[node] = self._is_integer(node.left, node)
+        return self._divisions[node]
 
     def _has_remainder(self, node: ast.BinOp) -> bool:
         """Whether the function computes the remainder of the same division, as for a row and a column."""
@@ -141,8 +230,10 @@ class _Quotients:
             )
         if not isinstance(node, ast.Name):
             return False
-        # In a loop, one of them comes from the quotient.
-        steps = [step for step in self._flow.sources(node) if not self._holds(step.node, quotient)]
+        # In a loop, one of them comes from the quotient; others may call a function with anything.
+        steps = [
+            step for step in self.flow.sources(node) if not (step.open or self._holds(step.node, quotient))
+        ]
         return bool(steps) and all(
             not step.path and self._is_integer(step.node, quotient, number=number, seen=seen)
             for step in steps
@@ -154,30 +245,6 @@ class _Quotients:
             node = node.left
         return node is quotient
 
-    def _uses(self, quotient: ast.BinOp) -> set[str]:
-        """How the quotient is used, wherever it goes."""
-        parents = self._file.names.parents
-        found: set[str] = set()
-        seen: list[ast.AST] = [quotient]
-        for place in seen:
-            outer = parents.get(place)
-            further = [*self._forward.of(place)]
-            if isinstance(outer, ast.BinOp) and isinstance(outer.op, (ast.Add, ast.Sub, ast.Mult)):
-                other = outer.right if outer.left is place else outer.left
-                if is_whole(other) or INTEGER in self._of(other):
-                    further.append(outer)
-            call = parents.get(outer) if isinstance(outer, ast.Attribute) else None
-            if isinstance(outer, ast.Attribute) and isinstance(call, ast.Call) and call.func is outer:
-                if self._is_cast(call):
-                    found.add(_CAST)
-                elif outer.attr in _KEEP:
-                    further.append(call)
-            if self._raises(place):
-                found.add(_RAISES)
-            if len(seen) < _MOST:
-                seen += [use for use in further if use not in seen]
-        return found
-
     def _is_cast(self, call: ast.Call) -> bool:
         """Whether it is `.long()`, `.to(torch.int32)`."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -185,50 +252,39 @@ class _Quotients:
             return not call.args and not call.keywords
         return name in ("to", "type") and self._kinds.made(call) in INTEGERS
 
-    def _raises(self, place: ast.AST) -> bool:
-        """Whether only integers may stand at a place."""
-        parents = self._file.names.parents
-        outer = parents.get(place)
-        index = place
-        while isinstance(outer, (ast.Slice, ast.Tuple)):
-            index, outer = outer, parents.get(outer)
-        if isinstance(outer, ast.Subscript) and outer.slice is index:
-            return not any(map(self._is_dict, self._flow.origins(outer.value)))
-        call = parents.get(place)
-        if isinstance(call, ast.keyword):
-            keyword, call = call.arg, parents.get(call)
-            return (
-                isinstance(call, ast.Call)
-                and keyword == "index"
-                and getattr(call.func, "attr", "") in _INDEXED
-            )
-        if not isinstance(call, ast.Call) or place not in call.args:
-            return False
-        number = call.args.index(place)
-        if any(isinstance(item, ast.Starred) for item in call.args):
-            return False
-        if self._flow.builtin(call.func) == "range":
-            return True
-        name = self._file.names.qualified(call.func) or ""
-        if name in _FACTORIES:
-            return True
-        if name in _LOOKUPS:
-            return number == 0
-        if isinstance(call.func, ast.Attribute) and call.func.attr in (*_SIZES, *_INDEXED):
-            if call.func.attr in _INDEXED:
-                return number == (2 if name == f"torch.{call.func.attr}" else 1)
-            return TENSOR in self._of(call.func.value, TENSOR)
-        made = self._flow.origins(call.func)
-        return (
-            number == 0
-            and bool(made)
-            and all(
-                isinstance(step.node, ast.Call)
-                and not step.path
-                and self._file.names.qualified(step.node.func) in _EMBEDDINGS
-                for step in made
-            )
-        )
+    def _integers(self) -> Iterator[ast.expr]:
+        """The expressions of the file that have to be integers."""
+        for node in self._file.names.nodes(ast.Subscript):
+            if not any(map(self._is_dict, self.flow.origins(node.value))):
+                yield from _items(node.slice)
+        for call in self._file.names.nodes(ast.Call):
+            if any(isinstance(item, ast.Starred) for item in call.args):
+                continue
+            if self.flow.builtin(call.func) == "range":
+                yield from call.args
+                continue
+            numbers, first = self._parameters(call)
+            given = [item for number, item in enumerate(call.args, first) if number in numbers]
+            given += [item.value for item in call.keywords if item.arg in numbers.values()]
+            for item in given:
+                yield from _items(item)
+
+    def _parameters(self, call: ast.Call) -> tuple[dict[int, str], int]:
+        """The parameters of a call that are integers, and the number of its first argument."""
+        owner, _, last = (self._file.names.qualified(call.func) or "").rpartition(".")
+        if owner in ("torch", "torch.nn.functional"):
+            return (_INTEGERS if owner == "torch" else _FUNCTIONAL).get(last, {}), 0
+        if isinstance(call.func, ast.Attribute) and (numbers := _INTEGERS.get(call.func.attr)):
+            is_tensor = call.func.attr in _OF_TENSORS or TENSOR in self._of(call.func.value, TENSOR)
+            return numbers if is_tensor else {}, 1
+        made = {
+            self._file.names.qualified(step.node.func)
+            if isinstance(step.node, ast.Call) and not step.path
+            else ""
+            for step in self.flow.origins(call.func)
+        }
+        layer = made.pop() if len(made) == 1 else None
+        return _LAYERS.get(layer or "", {}), 0
 
     def _is_dict(self, step: Step) -> bool:
         """Whether an origin is a dictionary, which may have any keys."""
@@ -237,3 +293,19 @@ class _Quotients:
             name = getattr(made.func, "attr", getattr(made.func, "id", "")).lower()
             return "dict" in name or name == "counter"
         return isinstance(made, (ast.Dict, ast.DictComp))
+
+
+def _together(values: Values[tuple[ast.BinOp, bool]]) -> Values[tuple[ast.BinOp, bool]]:
+    return frozenset(value if isinstance(value, Sentinel) else (value[0], False) for value in values)
+
+
+def _items(node: ast.expr | None) -> Iterator[ast.expr]:
+    """What is in a subscript, a tuple or a list."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        for item in node.elts:
+            yield from _items(item)
+    elif isinstance(node, ast.Slice):
+        for bound in (node.lower, node.upper, node.step):
+            yield from _items(bound)
+    elif node is not None:
+        yield node
