@@ -432,6 +432,48 @@ def test_operands_are_what_they_were_in_every_run(
     assert all(message.endswith("(seen at run time)") for _, message in said)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "codes"),
+    [
+        (["object:numpy.int64"], ["TM914"]),
+        (["object:numpy.uint8", "object:int"], ["TM914"]),
+        (["object:bool"], ["TM914"]),
+        (["tensor:int64:0:strided"], ["TM914"]),
+        (["object:numpy.float64"], []),
+        (["object:numpy.bool"], []),
+        (["object:float"], []),
+    ],
+)
+def test_integers_that_fill_a_tensor(project: Project, kinds: list[str], codes: list[str]) -> None:
+    text = "import torch\n\ndef f(n, value):\n    return torch.full((n,), value)\n"
+    seen(project, text, full={"1": kinds})
+    assert [code for code, _ in found(project, "--select", "TM914")] == codes
+    project.run("check", "--select", "TM914", "--fix", "--unsafe-fixes")
+    fixed = (project.path / "lib.py").read_text()
+    assert ("value, dtype=torch.get_default_dtype())" in fixed) is (codes != [])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "dim"),
+    [
+        (["tensor:float32:1:strided"], "0"),
+        (["tensor:float32:3:strided", "tensor:float16:3:strided"], "0"),
+        ([MATRIX], "1"),
+        ([MATRIX, "tensor:float32:4:strided"], "1"),
+        ([MATRIX, "tensor:float32:3:strided"], None),
+        (["tensor::::lib.Rows", "tensor:float32:1:strided"], None),
+    ],
+)
+def test_softmax_by_the_dimensions_of_its_input(project: Project, kinds: list[str], dim: str | None) -> None:
+    text = "import torch.nn.functional as F\n\ndef f(x):\n    y = F.softmax(x)\n    return y\n"
+    seen(project, text, softmax={"0": kinds})
+    project.run("check", "--fix", code=1)
+    assert (project.path / "lib.py").read_text() == text
+    project.run("check", "--fix", "--unsafe-fixes")
+    after = text if dim is None else text.replace("(x)\n", f"(x, dim={dim})\n")
+    assert (project.path / "lib.py").read_text() == after
+
+
 def test_fixes_by_what_operands_were_are_unsafe_and_follow_the_text(project: Project) -> None:
     text = OPERATIONS.replace("half = a / b", "half = torch.ger(a, b)")
     project.write("lib.py", dedent(text))

@@ -7,6 +7,9 @@ from msgspec import Struct
 TENSOR, ARRAY, OBJECT, SHAPE = "tensor", "array", "object", "shape"
 SAME, OTHER = "same", "other"  # as the shape of the argument before
 _NUMBERS = frozenset(["int", "float", "complex"])
+_INTEGERS = frozenset(["int", "bool"]).union(
+    [f"numpy.{sign}{name}" for sign in ("", "u") for name in "int8 int16 int32 int64 intc longlong".split()]
+)
 _NONE = "NoneType"
 _DIGITS = 3  # of a number of dimensions
 
@@ -41,8 +44,9 @@ class Seen(Struct, frozen=True):
         return self.what == OBJECT and self.name in _NUMBERS
 
     @property
-    def is_truth_value(self) -> bool:
-        return self.what == OBJECT and self.name == "bool"
+    def is_integer(self) -> bool:
+        """Whether it is an integer of Python or of NumPy, or a truth value of Python."""
+        return self.what == OBJECT and self.name in _INTEGERS
 
     @property
     def depth(self) -> int | None:

@@ -28,7 +28,10 @@ _KINDS = {
     "number": "a number",
     "tensor": "a tensor",
     "sparse": "a sparse tensor",
+    "scalar": "a tensor without dimensions",
+    "vector": "a vector",
     "matrix": "a matrix",
+    "matrices": "a tensor with three dimensions",
 }
 _ALWAYS, _OTHERWISE = "always", "otherwise"
 _MOST = 3  # values, or expressions with the same result, that are listed

@@ -1,7 +1,8 @@
 """TM416: softmax without `dim`, where the code shows that the input may have one or three dimensions.
 
-There the first dimension was normalized, and the rewrite of the others, `dim=1`, would be wrong. What is
-taken of a tensor by a number, `softmax(logits[0])`, has one dimension less: how many are left is unknown.
+There the first dimension was normalized. Where the number of dimensions is not certain, neither `dim=0` nor
+`dim=1` may be right, and there is no fix. What is taken of a tensor by a number, `softmax(logits[0])`, has
+one dimension less: how many are left is unknown.
 """
 
 from __future__ import annotations
@@ -78,8 +79,11 @@ def _takes_first(hit: RuleMatch, file: FileContext) -> bool:
         return False
     if _is_shaped(given):
         return sizes_given(given) in _FIRST
-    if file.facts.rank(given) in _FIRST:
-        return True
+    if file.facts.rank(given) is not None:
+        return False
+    seen = file.facts.depths(given)
+    if seen:
+        return len(seen) > 1 and not seen.isdisjoint(_FIRST)
     names = {node.id for node in walk(given) if isinstance(node, ast.Name)}
     node: ast.AST = call
     while (outer := file.names.parents.get(node)) is not None:

@@ -32,7 +32,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         rank = file.facts.rank(node.value)
         if rank is None:
-            rank = _seen_rank(node.value, file)
+            rank = file.facts.rank_seen(node.value)
             hit.use.seen = rank is not None
         if rank is None or rank == 2 or (node.attr in _OF_BATCHES and rank > 2):
             continue
@@ -52,9 +52,3 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         if not hit.use.in_fstring and edit is not None:
             fix = fix_by(rule, file, title, edit)
         yield file.fixes.finding(hit, fix)
-
-
-def _seen_rank(node: ast.expr, file: FileContext) -> int | None:
-    """The number of dimensions that a tensor had in every run that was recorded."""
-    found = {seen.dimensions for seen in file.names.seen.get(id(node), ())}
-    return found.pop() if len(found) == 1 else None

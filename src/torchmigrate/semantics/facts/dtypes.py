@@ -26,8 +26,9 @@ from torchmigrate.semantics.values.types import A_NUMBER, SURE, is_number, level
 if TYPE_CHECKING:
     from torchmigrate.evidence.kinds import Seen
 
-TENSOR, NUMBER, INTEGER, MATRIX = "tensor", "number", "integer", "matrix"
-INT = "int"  # of Python, or a truth value; only where it was seen, or written
+TENSOR, NUMBER, INTEGER = "tensor", "number", "integer"
+INT = "int"  # of Python or NumPy, or a truth value; only where it was seen, or written
+RANKS = {0: "scalar", 1: "vector", 2: "matrix", 3: "matrices"}  # tensors by their numbers of dimensions
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
     [
@@ -36,7 +37,6 @@ KINDS = frozenset(
         INT,
         INTEGER,
         SPARSE,
-        MATRIX,
         CPU,
         CUDA,
         "bool",
@@ -44,6 +44,7 @@ KINDS = frozenset(
         "bfloat16",
         "complex",
         *INTEGERS,
+        *RANKS.values(),
     ]
 )  # "integer" is any of INTEGERS; what is "bfloat16" is "floating" too
 
@@ -165,8 +166,8 @@ class ValueFacts:
         found |= {
             device for device in (CPU, CUDA) if device in wanted and self.devices.is_surely(node, device)
         }
-        if MATRIX in wanted and self.rank(node) == 2:
-            found.add(MATRIX)
+        if not wanted.isdisjoint(RANKS.values()) and (rank := self.rank(node)) in RANKS:
+            found.add(RANKS[rank])
         return frozenset(found)
 
     def _is_sparse(self, node: ast.expr) -> bool:
@@ -193,6 +194,11 @@ class ValueFacts:
     def depths(self, node: ast.expr) -> frozenset[int | None]:
         """How many dimensions an expression had in the runs that were recorded; None: not known of one."""
         return frozenset(seen.depth for seen in self.names.seen.get(id(node), ()))
+
+    def rank_seen(self, node: ast.expr) -> int | None:
+        """How many dimensions a tensor had in every run that was recorded; None: not known, or several."""
+        found = self.depths(node)
+        return next(iter(found)) if len(found) == 1 else None
 
     def shapes(self, function: ast.AST) -> frozenset[str]:
         """Whether the first two arguments had the same shape, or another, wherever `function` was called."""
@@ -427,13 +433,13 @@ def _each(values: Values[str], made: dict[str, str], *, keep: bool = False) -> V
 
 def _kinds_of(seen: Seen) -> frozenset[str]:
     """The kinds of something that was seen."""
-    if seen.is_number:
-        return frozenset([NUMBER, INT] if seen.name == "int" else [NUMBER])
-    if seen.is_truth_value:
-        return frozenset([INT])
     if seen.what != TENSOR:
-        return frozenset()
+        return frozenset(
+            [kind for kind, is_one in ((NUMBER, seen.is_number), (INT, seen.is_integer)) if is_one]
+        )
     found = {TENSOR}
+    if seen.dimensions in RANKS:
+        found.add(RANKS[seen.dimensions])
     dtype = _DTYPES.get(seen.dtype)
     if dtype is not None:
         found.add(dtype)
