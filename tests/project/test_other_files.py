@@ -621,13 +621,8 @@ def test_a_class_of_another_file_that_derives_from_one_of_a_library(
     code = FLOW.replace("IMPORT", imported).replace("BASE", base or "Flow")
     project.write({".git/HEAD": "", "lib/__init__.py": "", "lib/flows.py": flows, "flip.py": code})
     project.write({"lib/other.py": "class Flow:\n    pass\n"})
-    project.run("check", "--fix", "--unsafe-fixes", "--isolated", "--select", "TM403", "flip.py")
-    new = "".join(
-        f"        self.{side} = constraints.independent(constraints.real, -dim)\n"
-        for side in ("domain", "codomain")
-    )
-    expected = code.replace("        self.event_dim = -dim\n", new) if base else code
-    assert project.read("flip.py") == dedent(expected)
+    out = project.run("check", "--isolated", "--select", "TM403", "--output-format", "concise", "flip.py")
+    assert ("TM403" in out) is (base is not None)
 
 
 SHIFT = """

@@ -1,4 +1,4 @@
-"""TM401, TM405, TM408: classes that derive from one of torch, and no longer fit what that expects.
+"""TM401, TM403 to TM405, TM408: classes that derive from one of torch, and no longer fit what that expects.
 
 What a base class sets and reads changed: a constructor must be called, an attribute became read-only, another
 is required. What it calls is the matter of `overrides`.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, fix_by
-from torchmigrate.codemods.base.subclasses import Method, Subclass, self_of, subclass_of
+from torchmigrate.codemods.base.subclasses import Method, Subclass, self_of, subclass_of, subclasses_elsewhere
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -30,6 +30,7 @@ _NEEDS_CONSTRUCTOR = {
 }
 _STEPS = ("step", "zero_grad")
 _NEEDS_ANYWAY = "param_groups"  # without this, they have never worked
+_PARTS = ("_call", "_inverse", "log_abs_det_jacobian")  # of a transform
 _LOOKUPS = ("__getattr__", "__getattribute__")  # that may find it in another object
 
 Span = tuple[int, int]
@@ -45,6 +46,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         for span in look(item, file):
             fix = mend(hit, item, file) if mend is not None and file.fixes.may_fix(hit) else None
             yield finding_at(hit.rule, file, span, symbol=hit.symbol, fix=fix)
+    if rule.name in _ELSEWHERE:
+        for item, symbol in subclasses_elsewhere(rule.symbols, *_ELSEWHERE[rule.name], file):
+            for span in look(item, file) if not file.runs_elsewhere(item.node) else ():
+                yield finding_at(rule, file, span, symbol=symbol, fix=None)
 
 
 # ---- the rules ------------------------------------------------------------------------------------------
@@ -182,10 +187,36 @@ def _unwrapped(item: Subclass, file: FileContext) -> Iterator[Span]:
         yield name_span(file.source, method)
 
 
+def _event_dim(item: Subclass, file: FileContext) -> Iterator[Span]:
+    """`self.event_dim = ...`, which is a property of the base: it is read from `domain` and `codomain`."""
+    if item.sole and not any(_binds(node, "event_dim") for node in item.node.body):
+        yield from map(file.source.span, item.stores("event_dim"))
+
+
+def _binds(node: ast.stmt, name: str) -> bool:
+    if isinstance(node, (Method, ast.ClassDef)):
+        return node.name == name
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
+def _without_domain(item: Subclass, file: FileContext) -> Iterator[Span]:
+    """A transform that does not say between what it leads."""
+    if item.sole and not all(map(item.defines, ("domain", "codomain"))) and any(map(item.method, _PARTS)):
+        yield name_span(file.source, item.node)
+
+
 _LOOK: dict[str, Callable[[Subclass, FileContext], Iterator[Span]]] = {
     "constructor-not-called": _constructor,
     "distribution-arg-constraints": _without_constraints,
     "tensor-subclass-wrapping": _unwrapped,
+    "transform-event-dim": _event_dim,
+    "transform-domain": _without_domain,
+}
+# Of classes derived from those of other files: what they name, and what the others must not name.
+_ELSEWHERE = {
+    "transform-event-dim": ("event_dim", "event_dim"),
+    "transform-domain": ("log_abs_det_jacobian", "event_dim domain codomain"),
 }
 # Those that can be mended.
 _MEND: dict[str, Callable[[RuleMatch, Subclass, FileContext], Fix | None]] = {
