@@ -185,8 +185,8 @@ def upgrade_page(directory: Path) -> Shot:
     )
     return Shot(
         directory / "denoiser-upgrade-2.13" / "report.html",
-        "h2:last-of-type",
-        "details:nth-of-type(5) summary",
+        "footer",
+        "[aria-labelledby='applied-title'] li:nth-child(4) summary",
     )
 
 

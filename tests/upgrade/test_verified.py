@@ -426,6 +426,7 @@ def test_reports_show_code_and_list_the_mended_tests(tmp_path: Path, fast: str) 
     repository.upgrade("--env", fast)
     page = (repository.work / "report.html").read_text(encoding="utf-8")
     assert "Replace <code>torch.ger</code> with <code>torch.outer</code> (TM110)" in page
+    assert "(TM110)</p>" in page  # why
     assert "<details><summary>30 tests pass that did not before</summary>" in page
     assert "<code>test_model.py::test_outer[29]</code>" in page
     text = (repository.work / "report.md").read_text(encoding="utf-8")
