@@ -13,7 +13,9 @@ from torchmigrate.planning.model import Effect, Effort, Place, Plan, Span, Tally
 from torchmigrate.printing import json_text
 from torchmigrate.versions.releases import Version, show_version
 
-_SINCE = (*(effect.label for effect in Effect), "needs")
+# Fields of `Place` that rows have under the same name, and what objects have of rows.
+_FIELDS = ("cell", "row", "column", "code", "name", "message", "symbol", "fix", "reason", "help", "url")
+_OF_PLACES = ("cell", "rows", "code", "name", "message", "symbol", "effect", "effort", "help", "url")
 
 
 def as_json(plan: Plan, links: Links) -> str:
@@ -25,9 +27,7 @@ def as_json(plan: Plan, links: Links) -> str:
         "from": shown(plan.first),
         "to": shown(plan.target),
         "headline": headline(plan),
-        "runs": None
-        if plan.runs is None or not plan.concerned
-        else {"first": shown(low), "last": shown(high)},
+        "runs": {"first": shown(low), "last": shown(high)} if plan.runs and plan.concerned else None,
         "files": plan.files,
         "files_with_torch": plan.concerned,
         "not_read": [unread_of(each) for each in plan.unread],
@@ -54,8 +54,8 @@ def shown(version: Version | None) -> str | None:
 
 def unread_of(unread: Unread) -> dict[str, Any]:
     """A kind of files that were not read."""
-    names = {"count": "files"}
-    return {names.get(name, name): value for name, value in to_builtins(unread).items()}
+    values: dict[str, Any] = to_builtins(unread)
+    return {"files": values.pop("count"), **values}
 
 
 def _span(span: Span) -> dict[str, object]:
@@ -79,34 +79,26 @@ def place_of(place: Place, plan: Plan) -> dict[str, Any]:
     effect = place.since.effect(plan.target)
     return {
         "path": place.file,
-        "cell": place.cell,
-        "row": place.row,
-        "column": place.column,
+        **{name: getattr(place, name) for name in _FIELDS},
         "rows": list(place.rows),
-        "code": place.code,
-        "name": place.name,
-        "message": place.message,
-        "symbol": place.symbol,
         "effect": None if effect is None else effect.label,
         "effort": place.effort_in(plan.target).name.lower(),
-        **{each.label: shown(place.since.of(each)) for each in Effect},
-        "needs": shown(place.since.needs),
-        "fix": place.fix,
-        "reason": place.reason,
-        "help": place.help,
-        "url": place.url,
+        **_since(place),
     }
 
 
+def _since(place: Place) -> dict[str, str | None]:
+    return {name: shown(getattr(place.since, name)) for name in (*(each.label for each in Effect), "needs")}
+
+
 def _place(place: Place, plan: Plan, links: Links) -> dict[str, object]:
-    made = place_of(place, plan)
-    reason, row, column = (made.pop(name) for name in ("reason", "row", "column"))
-    needs = shown(place.fix_needs)
+    row = place_of(place, plan)
+    fix = {"message": place.fix, "reason": place.reason, "needs": shown(place.fix_needs)}
     return {
-        **{name: value for name, value in made.items() if name not in _SINCE},
         "path": place.path,
-        "location": {"row": row, "column": column},
+        "location": {"row": place.row, "column": place.column},
         "link": links.to(place),
-        "since": {name: made[name] for name in _SINCE},
-        "fix": None if place.fix is None else {"message": place.fix, "reason": reason, "needs": needs},
+        **{name: row[name] for name in _OF_PLACES},
+        "since": _since(place),
+        "fix": None if place.fix is None else fix,
     }

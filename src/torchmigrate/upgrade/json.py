@@ -15,26 +15,16 @@ VERSION = 1  # of the format
 
 def as_json(report: Report) -> str:
     """The report as one object; `docs/upgrade.md` says what is in it."""
+    same = ("project", "python", "torch", "branch", "tree", "log", "runs_from", "cost", "broken", "mended")
     value = {
         "version": VERSION,
-        "project": report.project,
         "target": show_version(report.target),
-        "python": report.python,
-        "torch": report.torch,
-        "branch": report.branch,
-        "tree": report.tree,
-        "log": report.log,
         "verified_by": report.verified,
-        "runs_from": report.runs_from,
         "seconds": round(report.seconds, 1),
-        "cost": report.cost,
+        **{name: getattr(report, name) for name in (*same, "left_out", "notes", "unstable", "to_change")},
         "before_old": None if report.before_old is None else _run(report.before_old),
         "before": _run(report.before),
         "after": _run(report.after),
-        "broken": report.broken,
-        "mended": report.mended,
-        "unstable": list(report.unstable),
-        "to_change": list(report.to_change),
         "applied": [_plain(step) for step in report.applied],
         "taken_back": [
             {**_plain(taken), "places": [{"path": path, "line": line or None} for path, line in taken.places]}
@@ -45,8 +35,6 @@ def as_json(report: Report) -> str:
             for each in report.failing
         ],
         "by_hand": list(map(_plain, report.by_hand)),
-        "left_out": dict(report.left_out),
-        "notes": list(report.notes),
     }
     return json_text(value)
 
