@@ -243,7 +243,6 @@ class Use(Struct, eq=False):
     scope: Scope
     guarded: GuardsOf
     call: ast.Call | None = None  # the call whose function (or, for getattr, callee) this is
-    decorates: ast.AST | None = None  # the function or class, when this (or its call) is a decorator
     binding: Binding | None = None  # the sole import binding of the chain's first name
     origins: tuple[Binding, ...] = ()  # every binding that the chain's first name may have come from
     attribute_path: str = ""  # the attributes after that first name, such as "linalg.qr"
@@ -252,6 +251,7 @@ class Use(Struct, eq=False):
     in_fstring: bool = False  # inside an f-string whose inner positions are unreliable (Python < 3.12)
     via: Via = VIA_IMPORT
     stated: bool = False  # not sure, since only an annotation says of what class the object is
+    decorates: ast.AST | None = None  # the function or class, when this (or its call) is a decorator
     told: bool = False  # of an object that may be anything: only objects of that class take such a call
     seen: bool = False  # only what was seen while the code ran says that a rule may be about it
     seen_for_fix: bool = False  # or which case of the rule fits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from torchmigrate.semantics.guards.functions import is_property
 from torchmigrate.semantics.model import (
@@ -62,21 +63,23 @@ def _is_open(value: Value) -> bool:
     )
 
 
+class Chain(NamedTuple):
+    """A chain as it is written. bindings: of its first name."""
+
+    node: ast.expr
+    role: Role = REFERENCE
+    call: ast.Call | None = None
+    bindings: tuple[Binding, ...] = ()
+
+
 class Chains(Results):
     """Follows chains from the current frame, and attributes of objects."""
 
     __slots__ = ()
 
-    def record_only(
-        self,
-        node: ast.expr,
-        attr: str,
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-        bindings: tuple[Binding, ...],
-    ) -> None:
+    def record_only(self, chain: Chain, attr: str) -> None:
         """Record an attribute that only objects of one class have, on an unknown object."""
+        node, role, call, bindings = chain
         if call is None and attr not in distinctive.ONLY_ATTRIBUTES:
             return
         told = attr not in distinctive.ONLY
@@ -93,7 +96,7 @@ class Chains(Results):
         ):
             return  # `scipy.linalg.lu_solve(...)`
         name = f"{distinctive.ONLY.get(attr, TENSOR)}.{attr}"
-        self.record(node, (name,), False, role, call, decorates, None, "", VIA_METHOD)
+        self.record(node, (name,), False, role, call, None, "", VIA_METHOD)
         self.uses[-1].told = told
 
     def _tells(self, attr: str, call: ast.Call | None) -> bool:
@@ -112,18 +115,9 @@ class Chains(Results):
             function = made.func
             if isinstance(function, ast.Attribute) and function.attr == "storage":
                 names = (f"{TENSOR}.storage",)
-                self.record(function, names, False, CALL, made, None, None, "storage", VIA_METHOD, ())
+                self.record(function, names, False, CALL, made, None, "storage", VIA_METHOD)
 
-    def follow(
-        self,
-        node: ast.expr,
-        value: Value,
-        attrs: list[str],
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-        bindings: tuple[Binding, ...],
-    ) -> Value:
+    def follow(self, chain: Chain, value: Value, attrs: list[str]) -> Value:
         """Apply the attributes to each candidate of the chain's base, and record the uses.
 
         An attribute of an object is a use of its own (`x.data` in `x.data.norm()`); of a chain that starts at
@@ -135,28 +129,26 @@ class Chains(Results):
             before = value
             value, names, sure, known = self._step(value, attr)
             if names:
-                start, bindings = number + 1, bindings if number == 0 else ()
+                start = number + 1
+                if number:
+                    chain = Chain(chain.node, chain.role, chain.call)
+                node, role, call, bindings = chain
                 if number == last:
-                    self.record(
-                        node, names, sure, role, call, decorates, None, attr, VIA_METHOD, bindings, known
-                    )
+                    self.record(node, names, sure, role, call, None, attr, VIA_METHOD, bindings, known)
                     if not sure and self._tells(attr, call):
                         self.uses[-1].told = True
                 elif attr not in distinctive.ORDINARY:
-                    inner: ast.expr = node
                     for _ in range(last - number):
-                        assert isinstance(inner, ast.Attribute), "there are as many as there are attributes"
-                        inner = inner.value
-                    self.record(
-                        inner, names, sure, REFERENCE, None, None, None, attr, VIA_METHOD, bindings, known
-                    )
+                        assert isinstance(node, ast.Attribute), "there are as many as there are attributes"
+                        node = node.value
+                    self.record(node, names, sure, REFERENCE, None, None, attr, VIA_METHOD, bindings, known)
             if value is UNKNOWN:
                 unknown = number < last or (not names and self._is_unknown(before, attr))
                 if unknown and attrs[-1] in distinctive.ONLY and self.imports_torch:
-                    self.record_only(node, attrs[-1], role, call, decorates, bindings)
+                    self.record_only(chain, attrs[-1])
                 return UNKNOWN
         if start <= last:
-            self.record_names(node, value, attrs[start:], role, call, decorates, bindings)
+            self.record_names(chain, value, attrs[start:])
         return value
 
     def _step(self, value: Value, attr: str) -> tuple[Value, tuple[str, ...], bool, bool]:
@@ -203,16 +195,7 @@ class Chains(Results):
                 return True
         return False
 
-    def record_names(
-        self,
-        node: ast.expr,
-        value: Value,
-        attrs: list[str],
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-        bindings: tuple[Binding, ...],
-    ) -> None:
+    def record_names(self, chain: Chain, value: Value, attrs: list[str]) -> None:
         """Record the candidates of a chain that are library names."""
         found = [item for item in value if isinstance(item, QualifiedName) and item.via is not VIA_METHOD]
         names = [
@@ -220,29 +203,21 @@ class Chains(Results):
         ]
         if not names:
             return
-        imported = [binding for binding in bindings if binding.target is not None]
         sure = found[0].sure and all(item is found[0] or item == _NONE for item in value)
-        via = found[-1].via
-        if via is VIA_IMPORT and bindings and not imported:
-            via = Via.ALIAS
-        sole = imported[0] if len(imported) == 1 and len(bindings) == 1 else None
-        self.record(
-            node,
-            tuple(dict.fromkeys(names)),
-            sure,
-            role,
-            call,
-            decorates,
-            sole,
-            ".".join(attrs),
-            via,
-            bindings,
-        )
+        self._record_chain(chain, tuple(dict.fromkeys(names)), sure, ".".join(attrs), found[-1].via)
         places: dict[str, tuple[Use, ...]] = {}
         for item in found:  # the same name may be a sure candidate and one that is not
             held = places.get(item.name, item.taken)
             places[item.name] = met(held, item.taken)
         self.uses[-1].taken = {name: taken for name, taken in places.items() if taken}
+
+    def _record_chain(self, chain: Chain, names: tuple[str, ...], sure: bool, rest: str, via: Via) -> None:
+        """Record a chain that begins with a library's name."""
+        bindings = chain.bindings
+        if via is VIA_IMPORT and bindings and all(binding.target is None for binding in bindings):
+            via = Via.ALIAS
+        sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
+        self.record(chain.node, names, sure, chain.role, chain.call, sole, rest, via, bindings)
 
     def member(self, item: Instance, attr: str) -> tuple[Value, str]:
         """What an attribute of an object is, and its qualified name if it is a library's."""
@@ -273,13 +248,7 @@ class Chains(Results):
                 return self.result_of(item.node)
         return held
 
-    def chain(
-        self,
-        node: ast.expr,
-        role: Role = REFERENCE,
-        call: ast.Call | None = None,
-        decorates: ast.AST | None = None,
-    ) -> Value:
+    def chain(self, node: ast.expr, role: Role = REFERENCE, call: ast.Call | None = None) -> Value:
         """The value of a name or attribute chain; records its use where it is a library's."""
         attrs: list[str] = []
         base: ast.expr = node
@@ -301,25 +270,16 @@ class Chains(Results):
             value = self.eval(base)
         if value is UNKNOWN and not (attrs and attrs[0] in distinctive.NAMED):  # most are
             return UNKNOWN
-        return self.chain_of(node, base, value, bindings, attrs, role, call, decorates)
+        return self.chain_of(Chain(node, role, call, bindings), base, value, attrs)
 
-    def chain_of(
-        self,
-        node: ast.expr,
-        base: ast.expr,
-        value: Value,
-        bindings: tuple[Binding, ...],
-        attrs: list[str],
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-    ) -> Value:
+    def chain_of(self, chain: Chain, base: ast.expr, value: Value, attrs: list[str]) -> Value:
         """The value of a chain whose first part, `base`, holds `value`; the last of `attrs` comes first."""
+        node, _, call, bindings = chain
         if len(attrs) == 1 and attrs[0] in distinctive.TELLING and call is not None and _is_open(value):
             value = self._infer_tensor(base, value, bindings)
         if value is UNKNOWN:
             if attrs and self.imports_torch:
-                return self._of_unknown(node, attrs, role, call, decorates, bindings)
+                return self._of_unknown(chain, attrs)
             return UNKNOWN
         for binding in bindings:
             if binding.target is not None:
@@ -330,7 +290,7 @@ class Chains(Results):
             item = value[0]
             if isinstance(item, QualifiedName):
                 if item.via is not VIA_METHOD:
-                    return self._library_chain(node, item, attrs, role, call, decorates, bindings)
+                    return self._library_chain(chain, item, attrs)
             elif not isinstance(item, Instance) and item != _NONE:
                 if isinstance(item, Items) and len(attrs) == 1:
                     return (QualifiedName(f"items.{attrs[0]}", True, VIA_METHOD, item),)
@@ -342,30 +302,22 @@ class Chains(Results):
             return NOTHING
         if not attrs:
             if len(value) > 1:
-                self.record_names(node, value, attrs, role, call, decorates, bindings)
+                self.record_names(chain, value, attrs)
             return value
         attrs.reverse()
-        value = self.follow(node, value, attrs, role, call, decorates, bindings)
+        value = self.follow(chain, value, attrs)
         self.mention(node, value)
         return value
 
-    def _of_unknown(
-        self,
-        node: ast.expr,
-        attrs: list[str],
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-        bindings: tuple[Binding, ...],
-    ) -> Value:
+    def _of_unknown(self, chain: Chain, attrs: list[str]) -> Value:
         """What the name of the last attribute tells about an unknown object."""
         last = attrs[0]
         if last in distinctive.ONLY or last in by_arguments.NAMES:
-            self.record_only(node, last, role, call, decorates, bindings)
+            self.record_only(chain, last)
         elif len(attrs) == 1 and last in distinctive.OF_STORAGES:
-            self.record_storage(node)
+            self.record_storage(chain.node)
         cls = distinctive.GIVING.get(last)
-        if cls is None or self.lookalikes or (call is None) != (last in distinctive.GIVING_ATTRIBUTES):
+        if cls is None or self.lookalikes or (chain.call is None) != (last in distinctive.GIVING_ATTRIBUTES):
             return UNKNOWN
         return stated((types.attribute(cls, last, True),))
 
@@ -390,16 +342,7 @@ class Chains(Results):
             frame.env[name] = (value, bindings)
         return value
 
-    def _library_chain(
-        self,
-        node: ast.expr,
-        item: QualifiedName,
-        attrs: list[str],
-        role: Role,
-        call: ast.Call | None,
-        decorates: ast.AST | None,
-        bindings: tuple[Binding, ...],
-    ) -> Value:
+    def _library_chain(self, chain: Chain, item: QualifiedName, attrs: list[str]) -> Value:
         """The value where the one candidate is of a library; the last of `attrs` comes first."""
         rest = ""
         name = item.name
@@ -410,11 +353,7 @@ class Chains(Results):
             name = f"{name}.{rest}"
             value = (QualifiedName(name, item.sure, item.via, taken=item.taken),)
         if name.partition(".")[0] in self.roots and "." in name:
-            sole = bindings[0] if len(bindings) == 1 and bindings[0].target is not None else None
-            via = item.via
-            if via is VIA_IMPORT and bindings and all(binding.target is None for binding in bindings):
-                via = Via.ALIAS
-            self.record(node, (name,), item.sure, role, call, decorates, sole, rest, via, bindings)
+            self._record_chain(chain, (name,), item.sure, rest, item.via)
             if item.taken:
                 self.uses[-1].taken = {name: item.taken}
         return value

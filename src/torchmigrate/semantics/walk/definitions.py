@@ -44,16 +44,14 @@ class Definitions(Statements):
         """Walk decorators."""
         self.asked += node.decorator_list
         for mark in node.decorator_list:
+            first = len(self.uses)
             if isinstance(mark, (ast.Name, ast.Attribute)):
-                self.chain(mark, Role.DECORATOR, None, node)
-            elif isinstance(mark, ast.Call):
-                first = len(self.uses)
-                self.eval(mark)
-                for use in self.uses[first:]:
-                    if use.call is mark:
-                        use.decorates = node
+                self.chain(mark, Role.DECORATOR)
             else:
                 self.eval(mark)
+            for use in self.uses[first:]:
+                if use.call is mark or use.role is Role.DECORATOR:
+                    use.decorates = node
 
     def visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._decorators(node)

@@ -30,6 +30,7 @@ from torchmigrate.semantics.values.operators import binary, compared, item_of, u
 from torchmigrate.semantics.values.slots import NOTHING, UNKNOWN, join_values
 from torchmigrate.semantics.walk.bound import target_names
 from torchmigrate.semantics.walk.calls import PLAIN_CALLS, REGISTERS, Calls
+from torchmigrate.semantics.walk.chains import Chain
 from torchmigrate.source.trees import children
 
 _MOST_ITEMS = 16  # elements of a tuple or list that are kept apart
@@ -64,7 +65,7 @@ class Expressions(Calls):
             name: str = node.id  # type: ignore[attr-defined]
             value, bindings = self.frame.env.get(name) or self.lookup(name)
             if value is not UNKNOWN:
-                value = self.chain_of(node, node, value, bindings, [], REFERENCE, None, None)
+                value = self.chain_of(Chain(node, REFERENCE, None, bindings), node, value, [])
                 if value is not UNKNOWN:
                     self.values[id(node)] = value
             return value
@@ -153,7 +154,7 @@ class Expressions(Calls):
         """Record that an object is called, which is a use of its `__call__`."""
         member = "__call__"
         names = (f"{item.cls}.{member}",)
-        self.record(node.func, names, item.sure, CALL, node, None, None, member, Via.METHOD, (), item.stated)
+        self.record(node.func, names, item.sure, CALL, node, None, member, Via.METHOD, (), item.stated)
 
     def _special_call(self, node: ast.Call, name: str) -> Value | None:
         """`getattr(torch, "qr")`, and dotted names in strings of `patch`, `setattr`, `import_module`."""
@@ -185,7 +186,7 @@ class Expressions(Calls):
                         else None
                     )
                     role = REFERENCE if outer is None else CALL
-                    self.record(node, names, False, role, outer, None, None, "", Via.GETATTR)
+                    self.record(node, names, False, role, outer, None, "", Via.GETATTR)
                 return out or UNKNOWN
         elif name == "importorskip":
             return self._imported_or_skipped(node)
@@ -199,7 +200,7 @@ class Expressions(Calls):
                 and _DOTTED.match(first.value)
                 and first.value.partition(".")[0] in self.roots
             ):
-                self.record(first, (first.value,), False, Role.STRING, None, None, None, "", Via.IMPORT)
+                self.record(first, (first.value,), False, Role.STRING, None, None, "", Via.IMPORT)
             if name == "import_module":
                 return self._imported_or_skipped(node)
         return None

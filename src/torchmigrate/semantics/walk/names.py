@@ -122,7 +122,6 @@ class Names(State):
         sure: bool,
         role: Role,
         call: ast.Call | None,
-        decorates: ast.AST | None,
         binding: Binding | None,
         rest: str,
         via: Via,
@@ -139,7 +138,7 @@ class Names(State):
         self.uses.append(
             Use(
                 node, names, sure, role, self.offset(place), self.end_offset(place), self.statement,
-                self.block, self.frame.scope, self.guarded, call, decorates, binding, origins, rest,
+                self.block, self.frame.scope, self.guarded, call, binding, origins, rest,
                 via is VIA_METHOD, self.string_base is not None, in_fstring, via, stated,
             )
         )  # fmt: skip

@@ -15,6 +15,7 @@ from torchmigrate.semantics.public_names import public_name
 from torchmigrate.semantics.values import objects, types
 from torchmigrate.semantics.values.slots import UNKNOWN
 from torchmigrate.semantics.walk.blocks import Blocks
+from torchmigrate.semantics.walk.chains import Chain
 from torchmigrate.semantics.walk.state import SourceLike
 
 
@@ -33,21 +34,15 @@ class SeenWalk(Blocks):
         super().__init__(source, roots, given)
         self.places = places
 
-    def chain(
-        self,
-        node: ast.expr,
-        role: Role = REFERENCE,
-        call: ast.Call | None = None,
-        decorates: ast.AST | None = None,
-    ) -> Value:
+    def chain(self, node: ast.expr, role: Role = REFERENCE, call: ast.Call | None = None) -> Value:
         """The value of a chain, as `Chains.chain`; what only runs say of an object is not sure."""
         slots = self.places.at(node) if self.string_base is None else None
         if slots is None:
-            return super().chain(node, role, call, decorates)
+            return super().chain(node, role, call)
         self._note(node, slots, call)
         held = _class_of(slots)
         if held is None or not isinstance(node, ast.Attribute):
-            return super().chain(node, role, call, decorates)
+            return super().chain(node, role, call)
         # The object is a chain, or another expression, of its own.
         before, self.role = self.role, REFERENCE
         value = self.eval(node.value)
@@ -56,7 +51,7 @@ class SeenWalk(Blocks):
         if not told:
             value = (Instance(held, False, stated=True),)
         first = len(self.uses)
-        result = self.chain_of(node, node.value, value, (), [node.attr], role, call, decorates)
+        result = self.chain_of(Chain(node, role, call), node.value, value, [node.attr])
         for use in self.uses[first:]:
             if use.node is node and not use.sure:
                 use.seen = True

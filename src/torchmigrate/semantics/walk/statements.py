@@ -152,7 +152,7 @@ class Statements(Expressions):
         if module.partition(".")[0] in self.roots:
             self.stars.append((module, self.offset(node)))
             self.imports_torch = self.imports_torch or module.startswith("torch")
-            self.record(node, (module,), False, Role.IMPORT, None, None, None, "", Via.STAR)
+            self.record(node, (module,), False, Role.IMPORT, None, None, "", Via.STAR)
         else:
             self.other_star = True
             self._look_alike(module)
@@ -176,7 +176,7 @@ class Statements(Expressions):
             if root == "torch":
                 self.imports_torch = True
             full = alias.name if kind is BindingKind.IMPORT else target
-            self.record(alias, (full,), True, Role.IMPORT, None, None, binding, "", VIA_IMPORT)
+            self.record(alias, (full,), True, Role.IMPORT, None, binding, "", VIA_IMPORT)
 
     def _look_alike(self, module: str) -> None:
         """Note an import after which methods of tensors may be those of something else."""
