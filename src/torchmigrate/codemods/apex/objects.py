@@ -48,7 +48,6 @@ class Objects(Domain[Kind]):
         self.functions = functions
         self._known: dict[Hashable, Kind] = {}
         self._initialized: dict[ast.AST, list[ast.expr]] = {}
-        self._of_node = {function.node: function for function in functions.every}
         self.number = 0
         every = [(use, use.candidates[0]) for use in uses]
         for use, name in every:
@@ -86,12 +85,7 @@ class Objects(Domain[Kind]):
 
     def called(self, call: ast.Call) -> Function | None:
         """The function of the file that a call calls; that of a class is its `__init__`."""
-        made: ast.AST | None = self.flow.called(call)
-        if made is None:
-            owner = self.flow.definition(call.func)
-            if isinstance(owner, ast.ClassDef):
-                made = self.flow.classes.method(owner, "__init__")
-        return self._of_node.get(made) if made is not None else None  # type: ignore[call-overload]
+        return self.functions.by_node.get(self.flow.entered(call))
 
     @cached_property
     def calls(self) -> list[tuple[Function, ast.stmt, ast.Call, Function]]:

@@ -13,6 +13,7 @@ from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.functions import Function, Functions
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.model import Role
 from torchmigrate.source.trees import last_name
 
@@ -26,7 +27,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     calls = {id(hit.use.call): hit for hit in hits if hit.use.role is Role.CALL and hit.use.call is not None}
     if not calls:
         return
-    functions = _Named(functions_of(file))
+    functions = _Named(functions_of(file), file.flow)
     remote = {
         id(item): item
         for hit in calls.values()
@@ -66,14 +67,15 @@ def _passed(call: ast.Call | None) -> Iterator[ast.expr]:
 class _Named:
     """The functions of a file by name, and what each calls."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: Functions, flow: ValueFlow) -> None:
         self.module = functions.module
         self.every: dict[str, list[Function]] = {}
-        self.calls: dict[int, list[tuple[ast.Call, Function]]] = {}
+        self._by_node, self._flow = functions.by_node, flow
         for item in functions.every:
             self.every.setdefault(item.name, []).append(item)
-        for caller, _, call, called in functions.calls:
-            self.calls.setdefault(id(caller), []).append((call, called))
+
+    def called(self, call: ast.Call) -> Function | None:
+        return self._by_node.get(self._flow.entered(call))
 
 
 def _functions(node: ast.expr, functions: _Named) -> list[Function]:
@@ -100,8 +102,9 @@ def _sole(found: list[Function]) -> list[Function]:
 def _waiting(function: Function, calls: dict[int, RuleMatch], functions: _Named) -> Iterator[ast.Call]:
     """The calls in a function that wait: for an RPC, or for a helper of the file that does."""
     yield from _own_waits(function, calls)
-    for call, called in functions.calls.get(id(function), ()):
-        if called is not function and any(_own_waits(called, calls)):
+    for _, call in function.calls:
+        called = functions.called(call)
+        if called is not None and called is not function and any(_own_waits(called, calls)):
             yield call
 
 

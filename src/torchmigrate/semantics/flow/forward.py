@@ -78,9 +78,7 @@ class Forward:
                     yield from self._reads_of(target.elts[number])
 
     def _reads_of_argument(self, call: ast.Call, node: ast.AST) -> Iterator[ast.AST]:
-        called: ast.AST | None = self._flow.called(call)
-        if called is None and isinstance(made := self._flow.definition(call.func), ast.ClassDef):
-            called = self._flow.classes.method(made, "__init__")
+        called = self._flow.entered(call)
         if not isinstance(called, _Def):
             return
         for argument in walk(called.args):

@@ -1,4 +1,4 @@
-"""The functions of a file, the statements of each, and the calls between them."""
+"""The functions of a file, and the statements of each."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Functions:
     """The functions of one file.
 
     spots: every statement (by id()) with its place; owners: the function of every statement; around: the
-    node around each expression, and the statement around those on top.
+    node around each expression, and the statement around those on top; by_node: the functions by `node`.
     """
 
     def __init__(self, tree: ast.Module) -> None:
@@ -66,12 +66,8 @@ class Functions:
         self.spots: dict[int, Spot] = {}
         self.owners: dict[int, Function] = {}
         self.around: dict[int, ast.AST] = {}
-        self._made: dict[tuple[int, str], ast.ClassDef] = {}  # by function and name: the first such class
         self._read(tree.body, self.module, None, None)
-        self._named: dict[str, list[Function]] = {}
-        for item in self.every:
-            self._named.setdefault(item.name, []).append(item)
-        self.calls = list(self._calls())
+        self.by_node: dict[ast.AST | None, Function] = {item.node: item for item in self.every}
 
     def _read(
         self, block: list[ast.stmt], function: Function, outer: Spot | None, owner: ast.ClassDef | None
@@ -96,7 +92,6 @@ class Functions:
             inside = statement if isinstance(statement, ast.ClassDef) else None
             if inside is not None:
                 function.bound.add(inside.name)
-                self._made.setdefault((id(function), inside.name), inside)
             for below in blocks(statement):
                 self._read(below, function, spot, inside or owner)
 
@@ -121,42 +116,6 @@ class Functions:
         if isinstance(statement, (ast.Global, ast.Nonlocal)):
             shared.update(statement.names)
         function.bound -= shared
-
-    def _calls(self) -> Iterator[tuple[Function, ast.stmt, ast.Call, Function]]:
-        """Calls of functions of the file: the caller, the statement, the call, the called."""
-        for function in self.every:
-            for statement, call in function.calls:
-                called = self.called(call, function)
-                if called is not None:
-                    yield function, statement, call, called
-
-    def called(self, call: ast.Call, function: Function) -> Function | None:
-        """The function of the file that a call calls; that of a class is its `__init__`."""
-        callee = call.func
-        if isinstance(callee, ast.Attribute) and getattr(callee.value, "id", "") == "self":
-            method = function.method()
-            owner = method.owner if method is not None else None
-            return self._method(owner, callee.attr) if owner is not None else None
-        if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
-            return self._static(callee.value.id, callee.attr, function)
-        if not isinstance(callee, ast.Name):
-            return None
-        here = self.home(callee.id, function)
-        for item in self._named.get(callee.id, ()):
-            if item.outer is here and item.owner is None:
-                return item
-        made = self._made.get((id(here), callee.id))
-        return self._method(made, "__init__") if made is not None else None
-
-    def _static(self, owner: str, name: str, function: Function) -> Function | None:
-        """The static method `name` of a class of the file."""
-        made = self._made.get((id(self.home(owner, function)), owner))
-        found = self._method(made, name) if made is not None else None
-        marks = getattr(found.node, "decorator_list", ()) if found is not None else ()
-        return found if any(getattr(mark, "id", "") == "staticmethod" for mark in marks) else None
-
-    def _method(self, owner: ast.ClassDef, name: str) -> Function | None:
-        return next((item for item in self._named.get(name, ()) if item.owner is owner), None)
 
     def home(self, name: str, function: Function) -> Function:
         """The function, or the module, whose name a name is."""

@@ -567,6 +567,13 @@ class ValueFlow:
             return self.classes.method(made, "forward", "__call__") if made is not None else None
         return None
 
+    def entered(self, call: ast.Call) -> ast.AST | None:
+        """The one function of the file that a call runs; of a class, its `__init__`."""
+        found = self.called(call)
+        if found is None and isinstance(made := self.definition(call.func), ast.ClassDef):
+            return self.classes.method(made, "__init__")
+        return found
+
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The class of the file that an expression is an object of, where it is surely made by that."""
         if node not in self._owners:
