@@ -474,6 +474,30 @@ def test_softmax_by_the_dimensions_of_its_input(project: Project, kinds: list[st
     assert (project.path / "lib.py").read_text() == after
 
 
+@pytest.mark.parametrize(
+    ("tensor", "kinds", "codes"),
+    [
+        ("scores", ["tensor:float32:0:strided"], ["TM053"]),
+        ("scores", ["tensor:float32:0:strided", "tensor:float32:1:strided"], []),
+        ("loss", ["tensor:float32:1:strided"], []),
+        ("loss", ["object:lib.Batch"], []),
+    ],
+)
+def test_data_of_what_had_no_dimensions(
+    project: Project, tensor: str, kinds: list[str], codes: list[str]
+) -> None:
+    seen(
+        project, f"import torch\n\ndef f({tensor}):\n    print({tensor}.data[0])\n", data={"receiver": kinds}
+    )
+    told = found(project, "--select", "TM053")
+    assert [code for code, _ in told] == codes
+    assert all(message.endswith("(seen at run time)") for _, message in told)
+    project.run("check", "--select", "TM053", "--fix")
+    assert ".data[0]" in (project.path / "lib.py").read_text()
+    project.run("check", "--select", "TM053", "--fix", "--unsafe-fixes", code=0)
+    assert (".item()" in (project.path / "lib.py").read_text()) is (codes != [])
+
+
 def test_fixes_by_what_operands_were_are_unsafe_and_follow_the_text(project: Project) -> None:
     text = OPERATIONS.replace("half = a / b", "half = torch.ger(a, b)")
     project.write("lib.py", dedent(text))

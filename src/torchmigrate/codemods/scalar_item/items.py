@@ -3,7 +3,7 @@
 Images, rows and the data of other objects are indexed like this as well. So the tensor must be known to hold
 one number: by how it is made, or since `backward()` is called on it or on a sum that it is part of, which
 only such tensors allow. What only looks like that, a loss by its name or by the name of the function that
-returns it, gets an unsafe fix.
+returns it, or had no dimensions in every recorded run, gets an unsafe fix.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from torchmigrate.semantics.model import Operation
 
 TITLE = "Replace with `.item()`"
 REASON = "only its name suggests that it holds a single number; otherwise `item()` raises an error"
+SEEN = "only recorded types show that it holds a single number"
 FACTOR = "it holds a single number, but may have a dimension, and then `x.data[0]` is a tensor"
 _TOKENS = (".", "data", "[", "0", "]")
 
@@ -49,6 +50,10 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             reasons[id(item.node)] = None
         elif one is not None:
             reasons[id(item.node)] = FACTOR
+        elif seen := file.facts.depths(tensor):
+            if seen != {0}:
+                continue
+            reasons[id(item.node)] = SEEN
         elif not likely.holds_one_number(item.node, tensor):
             continue
         numbers.add((id(item.scope), ast.dump(tensor)))
@@ -71,7 +76,7 @@ def _finding(rule: Rule, file: FileContext, item: Operation, tensor: ast.expr, r
         fix = fix_by(rule, file, TITLE, edit)
         if reason is not None:
             fix = file.fixes.fix(rule, TITLE, Applicability.UNSAFE, because(reason), (edit,))
-    return finding_at(rule, file, span, symbol="torch.Tensor.data", fix=fix)
+    return finding_at(rule, file, span, symbol="torch.Tensor.data", fix=fix, seen=reason is SEEN)
 
 
 def _reads_first(node: ast.Subscript) -> bool:
