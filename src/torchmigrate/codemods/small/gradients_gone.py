@@ -1,4 +1,4 @@
-"""TM438: what `zero_grad()` left is used as a tensor.
+"""TM438: what `zero_grad()` left is used as a tensor, or is expected to make `step()` raise an exception.
 
 The rule reports uses that follow in the same block, before anything that is called could compute gradients
 again, and only of what surely was zeroed: `model.zero_grad()` leaves the gradient of its input alone.
@@ -10,10 +10,12 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
-from torchmigrate.codemods.base.findings import finding_at
+from torchmigrate.codemods.base.findings import finding_at, fix_by
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.rewrite.nodes import has_comment, replaced
 from torchmigrate.source.trees import walk
 
 _GRAD = "grad"
@@ -25,6 +27,8 @@ _HARMLESS = frozenset(
     """.split()
 )
 _PARAMETERS = frozenset(["parameters", "named_parameters", "param_groups"])
+_RAISES = frozenset(["raises", "assertRaises", "assertRaisesRegex"])
+_OTHER_ERRORS = frozenset(["TypeError", "NotImplementedError"])  # of a step without a closure
 _COMPOUND = (ast.If, ast.While, ast.Try, ast.With, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -41,19 +45,50 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
         outer = file.names.parents.get(statement) if isinstance(statement, ast.Expr) else None
         if not isinstance(statement, ast.Expr) or outer is None:
             continue
-        node = _used(_following(statement, outer))
-        if node is not None and _was_zeroed(node.value, call.func.value, file):
+        before, after = _around(statement, outer)
+        node = _expected(call.func.value, before, after) or _used(after)
+        if node is not None and (node.attr == "step" or _was_zeroed(node.value, call.func.value, file)):
+            new = code("$x.zero_grad(set_to_none=False)", x=call.func.value)
+            fix = None
+            if not has_comment(file.source, call):
+                fix = fix_by(rule, file, "Pass `set_to_none=False`", replaced(file.source, call, new))
             span = file.source.span(node)
-            yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=None)
+            yield finding_at(rule, file, span, symbol="torch.optim.Optimizer.zero_grad", fix=fix)
 
 
-def _following(statement: ast.stmt, outer: ast.AST) -> list[ast.stmt]:
-    """The statements after one in its block."""
+def _around(statement: ast.stmt, outer: ast.AST) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The statements before and after one in its block."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(outer, name, None)
         if isinstance(block, list) and statement in block:
-            return block[block.index(statement) + 1 :]
-    return []
+            return block[: block.index(statement)], block[block.index(statement) + 1 :]
+    return [], []
+
+
+def _expected(owner: ast.expr, before: list[ast.stmt], after: list[ast.stmt]) -> ast.Attribute | None:
+    """The `optimizer.step` of a test that expects an exception for gradients that were set before."""
+    block = after[0] if after else None
+    if not (isinstance(block, ast.With) and len(block.items) == 1 and len(block.body) == 1):
+        return None
+    raises, step = block.items[0].context_expr, block.body[0]
+    if not (isinstance(raises, ast.Call) and isinstance(step, ast.Expr) and isinstance(step.value, ast.Call)):
+        return None
+    name, called = getattr(raises.func, "attr", getattr(raises.func, "id", "")), step.value.func
+    if name not in _RAISES or not raises.args or ast.unparse(raises.args[0]) in _OTHER_ERRORS:
+        return None
+    if (
+        not isinstance(called, ast.Attribute)
+        or called.attr != "step"
+        or step.value.args
+        or step.value.keywords
+    ):
+        return None
+    given = any(
+        isinstance(node, ast.Attribute) and node.attr == _GRAD and isinstance(node.ctx, ast.Store)
+        for item in before
+        for node in walk(item)
+    )
+    return called if given and ast.dump(called.value) == ast.dump(owner) else None
 
 
 def _was_zeroed(gradient: ast.expr, owner: ast.expr, file: FileContext) -> bool:
