@@ -398,6 +398,7 @@ OPERATIONS = """\
         whole = x[a / 2]
         rest = 1 - b
         x[a]; x[:, a, 0]
+        y = (a / b).long()
     """
 INTEGERS = "tensor:int64:1:strided"
 BOOLS = "tensor:bool:1:strided"
@@ -411,6 +412,12 @@ BOOLS = "tensor:bool:1:strided"
         ("4:16 /", {"0": [INTEGERS, MATRIX], "1": [INTEGERS]}, []),
         ("4:16 -", {"0": [INTEGERS], "1": [INTEGERS]}, []),
         ("5:19 /", {"0": [INTEGERS]}, ["TM128", "TM913"]),
+        ("4:16 /", {"0": [INTEGERS], "1": ["object:int"]}, ["TM913"]),
+        ("4:16 /", {"0": [INTEGERS], "1": ["object:int", "object:float"]}, []),
+        ("4:16 /", {"0": [INTEGERS], "1": ["object:numpy.int64"]}, []),
+        ("8:14 /", {"0": [INTEGERS], "1": ["object:int"]}, ["TM133", "TM913"]),
+        ("8:14 /", {"0": [INTEGERS], "1": ["object:numpy.int64"]}, []),
+        ("8:14 /", {"0": [INTEGERS], "1": ["object:float"]}, []),
         ("5:19 /", {"0": [MATRIX]}, []),
         ("6:16 -", {"1": [BOOLS]}, ["TM032"]),
         ("6:16 -", {"1": [INTEGERS]}, []),

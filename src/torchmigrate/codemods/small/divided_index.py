@@ -17,7 +17,14 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import has_comment, replaced
-from torchmigrate.semantics.facts.dtypes import INTEGER, INTEGERS, TENSOR, ValueFacts, is_whole
+from torchmigrate.semantics.facts.dtypes import (
+    INTEGER,
+    INTEGERS,
+    PYTHON_INT,
+    TENSOR,
+    ValueFacts,
+    is_whole,
+)
 from torchmigrate.semantics.flow.domain import NOTHING, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.steps import EACH, Path, Step
 from torchmigrate.semantics.values.distinctive import TELLING
@@ -197,9 +204,13 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
         return self._kinds.of_operand(node, frozenset([kind]))
 
     def is_seen(self, node: ast.BinOp) -> bool:
-        """Whether only a recording shows that the left operand is a tensor of integers."""
-        wanted = frozenset([INTEGER])
-        return INTEGER in self._kinds.seen(node.left) and INTEGER not in self._kinds.of(node.left, wanted)
+        """Whether only a recording shows that the operands are integers."""
+        told = INTEGER in self._kinds.of(node.left, frozenset([INTEGER]))
+        return (not told and INTEGER in self._kinds.seen(node.left)) or (
+            self.used_as(node) == _CAST
+            and not (is_whole(node.right) or self._has_remainder(node))
+            and self._kinds.seen(node.right) >= PYTHON_INT
+        )
 
     def _is_integer(
         self,
@@ -219,7 +230,9 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
         if not isinstance(node, ast.expr):
             return False
         seen.add(node)
-        if INTEGER in self._of(node) or (number and is_whole(node)):
+        if INTEGER in self._of(node):
+            return True
+        if number and (is_whole(node) or self._kinds.of_operand(node, PYTHON_INT) >= PYTHON_INT):
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, _WHOLE):
             sides = (node.left, node.right), (node.right, node.left)

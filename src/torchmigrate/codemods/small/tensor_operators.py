@@ -19,7 +19,7 @@ from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import replaced_around
-from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, TENSOR
+from torchmigrate.semantics.facts.dtypes import INTEGER, NUMBER, PYTHON_INT, TENSOR
 
 Facts = Callable[[ast.expr, frozenset[str]], frozenset[str]]
 
@@ -112,7 +112,8 @@ def _floor(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
 def _integers(node: ast.expr, of: OfKind, file: FileContext) -> Iterator[Found]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         number = isinstance(node.right, ast.Constant) and type(node.right.value) is int
-        if INTEGER in of(node.left, INTEGER) and (number or INTEGER in of(node.right, INTEGER)):
+        right = of(node.right, INTEGER, *PYTHON_INT)
+        if INTEGER in of(node.left, INTEGER) and (number or INTEGER in right or right >= PYTHON_INT):
             yield Found(node, "__truediv__")
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TENSOR, NUMBER, INTEGER = "tensor", "number", "integer"
 INT = "int"  # of Python or NumPy, or a truth value; only where it was seen, or written
+PYTHON_INT = frozenset([NUMBER, INT])  # what a recorded one is; NumPy's was none to torch 1.4
 RANKS = {0: "scalar", 1: "vector", 2: "matrix", 3: "matrices"}  # tensors by their numbers of dimensions
 INTEGERS = frozenset(["uint8", "int8", "int16", "int32", "int64"])
 KINDS = frozenset(
