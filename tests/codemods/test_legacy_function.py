@@ -295,6 +295,13 @@ def go(x, y):
         PLAIN.replace("factor, bias=0.5", "x, bias=0.5").replace("= factor", "= x")
         + "def go(x, y):\n    return Scale(2.0)(x) * y\n"
     ),
+    "settings looked up by name": (
+        PLAIN.replace(
+            "    def backward",
+            "    def get(self, start):\n        return getattr(self, 'fac' + start)\n\n    def backward",
+        )
+        + "def go(x, y):\n    f = Scale(3.0)\n    return f(x) * f.get('tor') + f(y) * getattr(f, 'factor')\n"
+    ),
     "settings that change": (
         PLAIN + "def go(x, y):\n    k = 1\n    f = Scale(k)\n    k = 2\n    return f(x) * y * k\n"
     ),

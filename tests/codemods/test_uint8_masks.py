@@ -121,3 +121,15 @@ def test_uses_of_one_mask_are_one_finding() -> None:
     )
     found, _ = checked_and_fixed(HEAD + text, CODES)
     assert [len(item.places) for item in found] == [2]
+
+
+@pytest.mark.parametrize("mark", ["torch.jit.script", "torch.jit.export"])
+def test_torchscript_has_no_method_bool(mark: str) -> None:
+    text = (
+        f"{HEAD}@{mark}\ndef f(x: torch.Tensor, m: torch.Tensor):\n"
+        "    return x.masked_fill((m > 0).byte(), 0.0)\n"
+    )
+    found, fixed = checked_and_fixed(text, ["TM029"])
+    assert fixed == text
+    (finding,) = found
+    assert "use `.to(torch.bool)`" in finding.blocked_by[0].text

@@ -490,6 +490,12 @@ def test_the_name_of_the_project(project: Project) -> None:
     assert project.run("plan", "src").stdout.startswith("demo: ")
 
 
+def test_what_the_code_needs_is_the_newest_of_what_begins_at_one_place(project: Project) -> None:
+    project.write("new.py", "import torch\nf = lambda x: torch.fft.rfft(x).real\n")  # of 1.7 and of 1.4
+    out = project.run("plan", "--isolated", "new.py").stdout
+    assert f"Works unchanged on torch 1.7 to {NEWEST}" in out
+
+
 def test_what_the_code_needs_is_found_without_a_minimum(project: Project) -> None:
     project.write("new.py", "import torch\nf = torch.func.vmap(g)\n")
     arguments = ("plan", "--isolated", "new.py", "--output-format", "json")

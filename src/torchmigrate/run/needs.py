@@ -53,6 +53,7 @@ class NeedsNewer:
                 for finding in self._engine_for(floor).check_source(source, path, file).findings
                 if finding.code == NEEDS_NEWER
             ]
+            more.sort(key=lambda each: newest_of([each]) or _OLDEST)  # of those that begin at one place
             found |= {finding.start: finding for finding in more}
             newest = newest_of(more)
             if newest is not None and newest > floor:

@@ -81,8 +81,10 @@ def first_parameter(method: Method) -> ast.arg:
     return arguments[0]
 
 
-def members_of(method: Method, local: TreeIndex) -> Iterator[ast.Attribute]:
+def members_of(method: Method, local: TreeIndex, *, looked_up: bool = False) -> Iterator[ast.Attribute]:
     """Every `self.x` of a method, without the call of the base's `__init__`.
+
+    looked_up: attributes that belong to no call may be found by name: `getattr(self, "bound_" + side)`.
 
     Raises:
         Unclear: there is something in it that has no counterpart.
@@ -100,6 +102,8 @@ def members_of(method: Method, local: TreeIndex) -> Iterator[ast.Attribute]:
         outer = local.parent(node)
         if node.id == "super":
             raise Unclear(f"cannot analyze how `{method.name}` calls the base class")
+        if looked_up and _is_lookup(outer, node):
+            continue
         if not isinstance(outer, ast.Attribute):
             raise Unclear(f"`{method.name}` passes the function object on")
         if outer.attr in _GONE or (not isinstance(outer.ctx, ast.Load) and outer.attr in CONTEXT):
@@ -109,6 +113,20 @@ def members_of(method: Method, local: TreeIndex) -> Iterator[ast.Attribute]:
         if local.in_fstring(node):
             raise Crowded(f"`{own.arg}` is used in an f-string")
         yield outer
+
+
+def _is_lookup(call: ast.AST | None, own: ast.expr) -> bool:
+    """Whether a call gets or sets an attribute of an object by its name, and none that belongs to a call."""
+    if not isinstance(call, ast.Call) or len(call.args) < 2 or call.args[0] is not own:
+        return False
+    name = call.args[1]
+    start = name.left if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add) else name
+    if not isinstance(start, ast.Constant) or not isinstance(start.value, str):
+        return False
+    of_calls = any(
+        each == start.value if start is name else each.startswith(start.value) for each in OF_CALLS
+    )
+    return getattr(call.func, "id", "") in ("getattr", "hasattr", "setattr") and not of_calls
 
 
 def read_class(node: ast.ClassDef, local: TreeIndex) -> LegacyClass:

@@ -93,7 +93,7 @@ def _use_context(method: ast.FunctionDef, members: set[str], rewriting: Rewritin
     context = "context" if own.arg == "ctx" else "ctx"
     if any("context" in (getattr(item, "id", ""), getattr(item, "arg", "")) for item in walk(method)):
         raise Unclear("`context` has another meaning there")
-    for member in members_of(method, flow.index):
+    for member in members_of(method, flow.index, looked_up=True):
         name, item = member.attr, flow.names.parents.get(member)
         sets = any(
             isinstance(other.ctx, ast.Store) and flow.classes.owner_of(other.value) in (owner, None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import fix_by
+from torchmigrate.codemods.base.functions import is_scripted
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.context import FileContext
@@ -24,7 +25,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             continue
         fix = None
         edit = renamed(file.source, call.func, _OLD, _NEW)
-        if hit.use.sure and not hit.use.in_fstring and not call.args and edit is not None:
+        known = hit.use.sure and not hit.use.in_fstring and not is_scripted(call, file)
+        if known and not call.args and edit is not None:
             fix = fix_by(rule, file, "Replace with `.bool()`", edit)
         yield file.fixes.finding(hit, fix)
 

@@ -1,7 +1,7 @@
 """TM029, TM030, TM031 and TM215: uint8 masks, where they are used and where they are made.
 
 The fix makes the mask a bool tensor where that gives the same mask and no other use of it is in sight;
-elsewhere it adds `.bool()` to the use.
+elsewhere it adds `.bool()` to the use. There is no fix in TorchScript, whose tensors have no `bool`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at, safety
-from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.codemods.base.functions import is_scripted
+from torchmigrate.findings import Edit, Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
@@ -38,6 +39,7 @@ _DESCRIBED = frozenset("shape device is_cuda ndim size dim numel ndimension nele
 _BINARY = frozenset("zeros ones eye zeros_like ones_like new_zeros new_ones".split())
 _TRUTH = frozenset("eq ne lt gt le ge isnan isinf isfinite logical_and logical_or logical_not".split())
 _OF_MASKS = ("byte", "uint8", "ByteTensor")  # one of these is in a file that makes a mask of uint8
+_IN_SCRIPT = because("tensors of TorchScript have no method `bool`; use `.to(torch.bool)`")
 _NUMBERS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)
 _Def = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -56,6 +58,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     together: dict[tuple[ast.Call, ...], list[_Use]] = {}
     for use in (*_called(hits, file), *_indexed(rule, file)):
         origins = masks.origins(use.mask)
+        if use.finding.fix is not None and is_scripted(use.mask, file):
+            use = replace(use, finding=replace(use.finding, fix=None, help=None, blocked_by=_IN_SCRIPT))
         if use.finding.fix is not None and origins and all(map(masks.may_change, origins)):
             together.setdefault(tuple(origins), []).append(use)
             continue
