@@ -81,7 +81,7 @@ class Obstacle(enum.Enum):
     UNSAFE = "unsafe"  # an unsafe fix does more: `text`
 
 
-class Reason(Struct, frozen=True):
+class Reason(Struct, array_like=True, frozen=True):
     """Why a fix is not safe, is shown only, or is not there; `report.reasons` makes the sentence of it.
 
     Releases are text such as "torch 2.3".
@@ -101,7 +101,7 @@ def because(*texts: str, line: int | None = None) -> tuple[Reason, ...]:
     return tuple(Reason(Obstacle.WORDS, text, line=line) for text in texts)
 
 
-class Fix(Struct, frozen=True):
+class Fix(Struct, array_like=True, frozen=True):
     """All edits of one rewrite: applied together or not at all.
 
     Findings may share one Fix object (an import line and the uses of what it binds).
@@ -122,7 +122,7 @@ class Fix(Struct, frozen=True):
     lesser: "Fix | None" = None
 
 
-class Timeline(Struct, frozen=True):
+class Timeline(Struct, array_like=True, frozen=True):
     """The releases of `library` from which on a finding's name is outdated, warns, behaves differently, is
     removed.
 
@@ -139,7 +139,7 @@ class Timeline(Struct, frozen=True):
     excluded: str | None = None
 
 
-class Finding(Struct, frozen=True):
+class Finding(Struct, array_like=True, frozen=True):
     """One outdated place."""
 
     code: str
@@ -168,7 +168,7 @@ class Trouble(enum.Enum):
     OTHER = "not-done"
 
 
-class Problem(Struct, frozen=True):
+class Problem(Struct, array_like=True, frozen=True):
     """Why a file (or a place in it) could not be done: one line on stderr, exit code 2 (but for `MANY`).
 
     line: of the file, or of the cell.

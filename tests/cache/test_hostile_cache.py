@@ -96,7 +96,7 @@ def _nothing_asked(entry: list[Any]) -> None:
 
 
 def _foreign_edits(entry: list[Any]) -> None:
-    for fix in entry[2][1]:
+    for fix, _ in entry[2][1]:
         fix[2] = [[0, 0, "import os\n", False]]
 
 
@@ -229,7 +229,7 @@ def test_what_an_entry_says_is_checked_all_the_same(victim: Victim, part: int, v
     victim.finds()
 
     def change(entry: list[Any]) -> None:
-        entry[2][0][0][part] = value
+        entry[2][0][0][0][part] = value
 
     _edited(victim, change, sealed=True)
     assert "cache: 0 of 1 file" in victim.finds()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchmigrate.cache.contents import Contents, Status, status_of
 from torchmigrate.cache.keys import key_of_file, key_of_settings
@@ -28,7 +29,7 @@ from torchmigrate.files.reading import NOTEBOOK, SOURCE, UnreadableError, read
 from torchmigrate.findings import Trouble
 from torchmigrate.project import listing
 from torchmigrate.project.discover import SettingsIn
-from torchmigrate.project.questions import TEXT, Asked, Plain, plain
+from torchmigrate.project.questions import TEXT, plain
 from torchmigrate.source.kinds import kind_of
 from torchmigrate.source.text import SourceError
 
@@ -130,12 +131,8 @@ class Cache:
             return  # what may not happen again
         if looked.status != self._status(result.path)[1]:
             return  # it may have been read in two states
-        questions = [[*each] for each in asked.questions]
-        if asked.states or questions:
-            said: Any = [asked.states, questions, asked.again]
-        else:
-            said = None
-        looked.store.put(looked.name, looked.key, record_of(result), said)
+        kept = asked if asked.states or asked.questions else None
+        looked.store.put(looked.name, looked.key, record_of(result), kept)
 
     def save(self) -> None:
         """Write what is new."""
@@ -188,7 +185,7 @@ class Cache:
         if is_link:
             directory, _, last = os.path.realpath(path).rpartition(os.sep)
         real = directory + os.sep + last
-        digest = self._contents[store.directory].digest(real, status)
+        digest = self._contents[store.path.parent].digest(real, status)
         if digest is None:
             try:
                 data = read(path, _most(path))
@@ -196,7 +193,7 @@ class Cache:
                 return None
             digest = digest_of(data)
             if self._status(path)[1] == status:
-                self._contents[store.directory].keep(real, status, digest)
+                self._contents[store.path.parent].keep(real, status, digest)
         if status[2] <= SOURCE:  # larger files are not read elsewhere
             self._digests[real] = digest
         key = key_of_file(path, name, directory, self.scopes[path].settings, digest).hex()
@@ -233,8 +230,8 @@ class Cache:
     def _holds(self, path: Path, entry: CacheEntry) -> bool:
         """Whether the queries for a file still have the same answers."""
         try:
-            asked = _asked(entry)
-            same = True
+            asked, same = entry.asked, True
+            assert asked is not None
             if asked.states:
                 same = asked.states == {str(self._root(path)): self._state(path)}
                 if not same and not (asked.again and [*asked.states] == [str(self._root(path))]):
@@ -245,7 +242,7 @@ class Cache:
                 elif same:
                     continue
                 else:
-                    now = plain(self.index(path).ask_again(path, question, arguments))  # type: ignore[arg-type]
+                    now = plain(self.index(path).ask_again(path, question, arguments))
                 if now != answer:
                     return False
         except Exception as error:  # not written by this program
@@ -256,8 +253,8 @@ class Cache:
             return False
         if not same:
             looked = self._looked[path]
-            said: Any = [{str(self._root(path)): self._state(path)}, *entry.asked[1:]]
-            looked.store.put(looked.name, entry.key, entry.record, said)
+            states = {str(self._root(path)): self._state(path)}
+            looked.store.put(looked.name, entry.key, entry.record, replace(asked, states=states))
         return True
 
     def _root(self, path: Path) -> Path:
@@ -272,7 +269,7 @@ class Cache:
     def _state(self, path: Path) -> str:
         root = self._root(path)
         if root not in self._states:
-            contents = self._contents[self._looked[path].store.directory]
+            contents = self._contents[self._looked[path].store.path.parent]
 
             def digest(file: Path) -> bytes:
                 return self._digests.get(str(file)) or contents.content_digest(file, SOURCE)
@@ -302,16 +299,3 @@ def _sizes(path: Path, data: bytes, settings: Settings) -> tuple[int, list[int]]
     from torchmigrate.source.embedded import embedded_in
 
     return len(source.text), [len(example.text) for example in embedded_in(source)]
-
-
-def _asked(entry: CacheEntry) -> Asked:
-    """The queries for a file. Raises ValueError or TypeError for an invalid record."""
-    states, questions, again = entry.asked
-    if type(states) is not dict or type(questions) is not list or type(again) is not bool:
-        raise ValueError("not a record of queries")
-    found: list[tuple[str, Plain, Plain]] = []
-    for question, arguments, answer in questions:
-        if type(question) is not str or type(arguments) is not list:
-            raise ValueError("not a question")
-        found.append((question, arguments, answer))
-    return Asked(states, found, again)

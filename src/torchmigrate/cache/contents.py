@@ -6,21 +6,20 @@ just before it was read is read again, since it may be written once more without
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-from torchmigrate.cache.location import CONTENTS, is_usable, make, replace
-from torchmigrate.cache.trust import seal, unseal
+from msgspec import Struct
+
+from torchmigrate.cache.location import CONTENTS
+from torchmigrate.cache.sealed import SealedFile
 from torchmigrate.files.digests import digest_of
-from torchmigrate.files.reading import MEGABYTE, UnreadableError, explain_os_error, read
+from torchmigrate.files.reading import UnreadableError, explain_os_error, read
 
 # Times of the last change of the content, and of the file, in ns; its size in bytes; its inode.
 Status = tuple[int, int, int, int]
-MOST = 64 * MEGABYTE  # bytes of the file
 _MOST_FILES = 100_000
 _SETTLED = 2_000_000_000  # ns since the last change, after which the next one has another time
 
@@ -30,36 +29,30 @@ def status_of(found: os.stat_result) -> Status:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
-class Contents:
-    """The digests of what the files of a project hold.
+class _Written(Struct):
+    """What is in the file: for each real path its status, and the digest of the content in hexadecimal."""
 
-    Args:
-        directory: of the cache.
-        key: of the cache.
-        note: receives, in a line, why nothing is written.
-    """
+    files: dict[str, tuple[Status, str]]
+
+
+class Contents(SealedFile):
+    """The digests of what the files of a project hold. directory: of the cache."""
 
     def __init__(self, directory: Path, key: bytes, note: Callable[[str], None]) -> None:
-        self.directory = directory
-        self.key = key
-        self.path = directory / CONTENTS
-        self.note = note
-        self._known = self._read()
-        self._new: dict[str, list[int | str]] = {}
+        super().__init__(directory / CONTENTS, key, note)
+        written = self.read(_Written)
+        self._known = {} if written is None else written.files
+        self._new: dict[str, tuple[Status, str]] = {}
 
     def digest(self, path: str, status: Status) -> bytes | None:
         """The digest of a file in this state, a real path; None: it must be read."""
         known = self._known.get(path)
-        if known is None or known[:4] != [*status]:
-            return None
-        with suppress(ValueError, TypeError, IndexError):  # not written by this program
-            return bytes.fromhex(known[4])  # type: ignore[arg-type]
-        return None
+        return bytes.fromhex(known[1]) if known is not None and known[0] == status else None
 
     def keep(self, path: str, status: Status, digest: bytes) -> None:
         """What was read of a file, which was in this state before and after that."""
         if time.time_ns() - max(status[:2]) > _SETTLED:
-            self._new[path] = [*status, digest.hex()]
+            self._new[path] = status, digest.hex()
 
     def content_digest(self, path: Path, most: int) -> bytes:
         """The digest of what a file holds; as of nothing where it cannot be read.
@@ -83,17 +76,6 @@ class Contents:
             return
         known = self._new if len(self._known) + len(self._new) > _MOST_FILES else {**self._known, **self._new}
         try:
-            make(self.directory)
-            data = json.dumps({"files": known}, separators=(",", ":")).encode()
-            replace(self.path, seal(self.path, data, self.key))
+            self.write(_Written(known))
         except OSError as error:
-            self.note(f"cache: not written to {self.directory}: {explain_os_error(error)}")
-
-    def _read(self) -> dict[str, list[int | str]]:
-        if is_usable(self.directory) and os.path.lexists(self.path):
-            with suppress(UnreadableError, ValueError, TypeError, KeyError, RecursionError):
-                data = read(self.path, MOST, within=Path(os.path.realpath(self.directory)))
-                found = json.loads(unseal(self.path, data, self.key))["files"]
-                if type(found) is dict and all(type(known) is list for known in found.values()):
-                    return found
-        return {}
+            self.note(f"cache: not written to {self.path.parent}: {explain_os_error(error)}")

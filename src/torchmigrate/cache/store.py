@@ -1,60 +1,63 @@
 """One file of a cache: what was found in the files of a project, with some settings.
 
-It is JSON that only this user can write (see `trust`). Writers replace it in one step; what another run has
-written meanwhile is kept.
+Writers replace it in one step; what another run has written meanwhile is kept.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from torchmigrate.cache.location import DAYS, is_usable, make, replace, tidy
-from torchmigrate.cache.trust import seal, unseal
-from torchmigrate.files.reading import MEGABYTE, UnreadableError, explain_os_error, read
-from torchmigrate.project.questions import Plain
+from msgspec import Struct
+from msgspec.structs import replace
 
-MOST = 64 * MEGABYTE  # bytes of one file
+from torchmigrate.cache.location import DAYS, tidy
+from torchmigrate.cache.sealed import SealedFile
+from torchmigrate.files.reading import explain_os_error
+from torchmigrate.project.questions import Asked, Plain
+
 _DAY = 86_400
 
 
-class CacheEntry(NamedTuple):
-    """What is kept of a file; every part but `seen` may be anything.
+class CacheEntry(Struct, array_like=True, frozen=True):
+    """What is kept of a file.
 
     key: of the file and what is around it. seen: the day on which a run last looked for it, from 1970 on.
-    record: what was found; None: nothing. asked: the queries about other files, as in `Asked`; None: none.
+    record: what was found, which may be anything; None: nothing. asked: the queries about other files; None:
+    none.
     """
 
     key: str
     seen: int
     record: Any = None
-    asked: Any = None
+    asked: Asked | None = None
 
 
-class Store:
+class _Written(Struct):
+    """What is in the file: the day on which it was written, and the entries by path."""
+
+    day: int
+    files: dict[str, CacheEntry]
+
+
+class Store(SealedFile):
     """What is known of the files of a project; read when it is first needed.
 
     Args:
         directory: of the cache.
         name: of the file in it.
-        key: of the cache.
-        note: receives, in a line, why it is not used.
     """
 
     def __init__(self, directory: Path, name: str, key: bytes, note: Callable[[str], None]) -> None:
-        self.directory = directory
-        self.key = key
-        self.path = directory / f"{name}.json"
-        self.note = note
+        super().__init__(directory / f"{name}.json", key, note)
         self.today = int(time.time()) // _DAY
-        self._written = self._status()
-        self._entries, day = self._read()
+        self._status = self._status_now()
+        written = self.read(_Written) or _Written(self.today, {})
+        self._entries = written.files
         self._seen: set[str] = set()
-        self._changed = bool(self._entries) and day != self.today
+        self._changed = written.day != self.today
 
     def get(self, path: str) -> CacheEntry | None:
         """What is kept of a file."""
@@ -63,7 +66,7 @@ class Store:
             self._seen.add(path)
         return entry
 
-    def put(self, path: str, key: str, record: Plain, asked: Plain) -> None:
+    def put(self, path: str, key: str, record: Plain, asked: Asked | None) -> None:
         """Keep something of a file, instead of what was kept."""
         self._entries[path] = CacheEntry(key, self.today, record, asked)
         self._seen.add(path)
@@ -74,61 +77,28 @@ class Store:
         if not self._changed:
             return
         try:
-            make(self.directory)
-            if self._status() != self._written:  # by another run
-                for path, entry in self._read()[0].items():
-                    self._entries.setdefault(path, entry)
-            data = self._data(self._kept()) or self._data(self._seen)
-            if data is None:
+            if self._status_now() != self._status and (others := self.read(_Written)):  # of another run
+                self._entries = {**others.files, **self._entries}
+            # What is too old goes; where the clock was set back, what is newer than now is as old as now.
+            kept = [path for path, entry in self._entries.items() if self.today - entry.seen <= DAYS]
+            if not (self._write(self._seen.union(kept)) or self._write(self._seen)):
                 self.note(f"cache: too many entries for {self.path}")
-                return
-            replace(self.path, seal(self.path, data, self.key))
-            tidy(self.directory, time.time())
+            tidy(self.path.parent, time.time())
         except OSError as error:
-            self.note(f"cache: not written to {self.directory}: {explain_os_error(error)}")
+            self.note(f"cache: not written to {self.path.parent}: {explain_os_error(error)}")
 
-    # ---- the file ------------------------------------------------------------------------------------
+    def _write(self, paths: Collection[str]) -> bool:
+        """Write the entries of some paths; False: that is too much. Raises OSError."""
+        files = {
+            path: replace(entry, seen=self.today if path in self._seen else min(entry.seen, self.today))
+            for path, entry in self._entries.items()
+            if path in paths
+        }
+        return self.write(_Written(self.today, files))
 
-    def _status(self) -> tuple[int, ...] | None:
+    def _status_now(self) -> tuple[int, ...] | None:
         try:
             found = self.path.lstat()
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
-
-    def _read(self) -> tuple[dict[str, CacheEntry], int]:
-        """The entries, and the day on which they were written; none if the file cannot be used."""
-        if not is_usable(self.directory) or not os.path.lexists(self.path):
-            return {}, 0
-        try:
-            data = read(self.path, MOST, within=Path(os.path.realpath(self.directory)))
-            content = json.loads(unseal(self.path, data, self.key))
-            day, found = content["day"], content["files"]
-            entries = {path: CacheEntry(*entry) for path, entry in found.items()}
-            if type(day) is not int or any(type(entry.seen) is not int for entry in entries.values()):
-                raise ValueError("no days")
-        except UnreadableError as error:
-            self.note(f"cache: ignoring {self.path}: {error.reason}")
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self.note(f"cache: ignoring {self.path}: damaged, or not written by this user on this machine")
-        else:
-            return entries, day
-        return {}, 0
-
-    def _kept(self) -> set[str]:
-        """What is not too old; where the clock was set back, what is newer than now is as old as now."""
-        return {
-            path
-            for path, entry in self._entries.items()
-            if path in self._seen or self.today - entry.seen <= DAYS
-        }
-
-    def _data(self, paths: set[str]) -> bytes | None:
-        """The content of the file with the entries of some paths; None: that is too much."""
-        files = {
-            path: [*entry._replace(seen=self.today if path in self._seen else min(entry.seen, self.today))]
-            for path, entry in self._entries.items()
-            if path in paths
-        }
-        data = json.dumps({"day": self.today, "files": files}, separators=(",", ":")).encode()
-        return data if len(data) <= MOST - 1024 else None

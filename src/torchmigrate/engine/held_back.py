@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, Reason
 from torchmigrate.patterns import pattern
 from torchmigrate.project.mentions import Mentions
+from torchmigrate.project.one_project import Project
 from torchmigrate.project.screening import Imports, may_assign, may_patch
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.exports import Exports
@@ -187,7 +188,7 @@ class _Patches:
         last = name.rpartition(".")[2]
         if self._may_replace(last) and self._patches_here(name, last):
             return Reason(Obstacle.PATCH, name=name)
-        other = self.project.patched(self.path, name)
+        other = self.project.ask(Project.patches, self.path, name)
         return None if other is None else Reason(Obstacle.PATCH, name=name, path=other)
 
     def is_kept(self, symbol: str, fix: Fix) -> bool:
@@ -212,7 +213,7 @@ class _Patches:
 
     def of_binding(self, name: str) -> Reason | None:
         """Why a use of an imported name may not be written without it."""
-        if self.project.replaced(self.path, name):
+        if self.project.ask(Project.replaces, self.path, name):
             return Reason(Obstacle.REPLACED, name=name)
         return None
 
@@ -231,6 +232,6 @@ class _Patches:
         # What is only set where it is missing is left as it is, if the target has it.
         filled_in = () if self.exists(name) else self._own.filled_in
         return last in self._own.patched_anywhere or any(
-            item.parts[-1] == last and name in self.project.qualified(item, self.path)
+            item.parts[-1] == last and name in self.project.ask(Project.qualified, self.path, item)
             for item in (*self._own.patched, *filled_in)
         )

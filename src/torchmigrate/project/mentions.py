@@ -23,7 +23,7 @@ _GIVE_MODULES = frozenset(["import_module", "importorskip"])
 _WHOLE = frozenset(["getattr", "hasattr", "vars", "dir", "getmembers"])
 
 
-class Name(Struct, frozen=True):
+class Name(Struct, array_like=True, frozen=True):
     """A dotted name with the imports of its file written out.
 
     base: the directory in which a relative import looks; None: any that Python looks in.

@@ -6,7 +6,7 @@ import ast
 import functools
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -48,6 +48,7 @@ from torchmigrate.project.screening import (
     notebook_takes,
     screen,
 )
+from torchmigrate.project.tested import Tested
 from torchmigrate.semantics.libraries import LIBRARY_ROOTS
 from torchmigrate.semantics.model import Foreign, Value
 from torchmigrate.semantics.public_names import public_name
@@ -142,11 +143,16 @@ class Project:
     def _saved(self) -> SavedFiles:
         return SavedFiles(self.root, self.contents)
 
-    def saves_objects(self, directory: Path) -> bool:
-        return self.too_big or self._saved.saves_objects(directory)
+    def saves_objects(self, path: Path) -> bool:
+        """Whether a file of the project writes checkpoints with more than tensors, which `path` may read."""
+        return self.too_big or self._saved.saves_objects(path.parent)
 
-    def saves_plainly(self, directory: Path, name: str) -> bool | None:
-        return False if self.too_big else self._saved.saves_plainly(directory, name)
+    def saves_plainly(self, path: Path, name: str) -> bool | None:
+        """Whether a file in the directory of `path` saves what is plain under a file name.
+
+        False: a file of the project saves anything else under it; None: no file of the directory saves any.
+        """
+        return False if self.too_big else self._saved.saves_plainly(path.parent, name)
 
     @functools.cached_property
     def _deciding(self) -> list[tuple[Path, tuple[str, ...]]]:
@@ -161,6 +167,7 @@ class Project:
         return found
 
     def decides_loading(self, path: Path) -> bool:
+        """Whether a package that `path` is in or imports says for all what `torch.load` reads."""
         for directory, package in self._deciding:
             if directory in path.parents:
                 return True
@@ -258,18 +265,26 @@ class Project:
         """The files with a class that makes its state dict itself."""
         return [*self.contents.holding(b"def %s(" % STATE.encode())]
 
-    def keeps_objects(self, name: Name, other: Path, called: Sequence[str]) -> bool:
+    def keeps_objects(self, path: Path, name: Name, called: list[str]) -> bool:
+        """Whether a class that a file imports puts objects into the state dict that it makes itself.
+
+        called: as for `OwnStates.keeps_objects`.
+        """
         word = name.parts[-1]
         if not any(b"class %s" % os.fsencode(word) in self.contents[path] for path in self._with_states):
             return False
-        module = self._defining(name, other, STEPS)
+        module = self._defining(name, path, STEPS)
         states = self._states_in(module) if module is not None else None
         return states is not None and states.keeps_objects(
             word, called, lambda node: self._is_plain_in(node, module)
         )
 
-    def library_bases(self, name: Name, other: Path, without: str) -> set[str]:
-        module = self._defining(name, other, STEPS)
+    def library_bases(self, path: Path, name: Name, without: str) -> set[str]:
+        """The classes of libraries that a class derives from which a file imports from the project.
+
+        Empty where not all bases are known, or one of the classes names an attribute in `without` (words).
+        """
+        module = self._defining(name, path, STEPS)
         return self._bases_in(module, name.parts[-1], without, STEPS) if module is not None else set()
 
     def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
@@ -285,7 +300,7 @@ class Project:
             if isinstance(base, ast.Name) and base.id in states.classes:
                 known = self._bases_in(module, base.id, without, steps - 1)
             for meant in mentions.meanings(base):
-                known |= self.qualified(meant, module)
+                known |= self.qualified(module, meant)
                 if not known and (other := self._defining(meant, module, STEPS)) is not None:
                     known = self._bases_in(other, meant.parts[-1], without, steps - 1)
             if not known:
@@ -293,8 +308,9 @@ class Project:
             found |= known
         return found
 
-    def is_plain(self, name: Name, other: Path) -> bool:
-        module = self._defining(name, other, STEPS)
+    def is_plain(self, path: Path, name: Name) -> bool:
+        """Whether what a file imports under a name is known to be text or a number."""
+        module = self._defining(name, path, STEPS)
         states = self._states_in(module) if module is not None else None
         return states is not None and states.is_plain(name.parts[-1])
 
@@ -302,7 +318,7 @@ class Project:
         """Whether what a name in a file means, which an import binds, is known to be text or a number."""
         found = self._mentions_of(path) if path is not None else None
         meant = found.meanings(node) if found is not None else []
-        return bool(meant) and all(path is not None and self.is_plain(name, path) for name in meant)
+        return bool(meant) and all(path is not None and self.is_plain(path, name) for name in meant)
 
     def _states_in(self, path: Path) -> OwnStates | None:
         if path not in self._own_states:
@@ -331,7 +347,13 @@ class Project:
 
     # ---- questions -----------------------------------------------------------------------------------
 
-    def needed(self, path: Path, name: str, starred: bool | None) -> bool:
+    def needs(self, path: Path, name: str, starred: bool | None) -> bool:
+        """Whether another file of the project takes a name of the module at `path`.
+
+        That is: imports it, reads it as an attribute of the module, or names it in a string, as for a patch.
+
+        starred: whether a star import takes it; None: only in a file that names it as well.
+        """
         module = module_parts(path)[-1]
         starred = False if name.startswith("_") else starred
         if self.too_big:
@@ -421,6 +443,7 @@ class Project:
         return (held or loaded) and (name in found.attributes or (name,) in found.strings)
 
     def replaces(self, path: Path, name: str) -> bool:
+        """Whether another file of the project puts something else in the place of a name of this module."""
         if self.too_big:
             return False
         for other in self.replacing(name):
@@ -433,6 +456,7 @@ class Project:
         return False
 
     def patches(self, path: Path, qualified: str) -> Path | None:
+        """A file of the project of `path`, other than itself, that patches a name of a library."""
         if self.too_big:
             return None
         last = qualified.rpartition(".")[2]
@@ -446,14 +470,14 @@ class Project:
         if found is None:
             return False
         return last in found.patched_anywhere or any(
-            item.parts[-1] == last and qualified in self.qualified(item, other) for item in found.patched
+            item.parts[-1] == last and qualified in self.qualified(other, item) for item in found.patched
         )
 
     # ---- names ---------------------------------------------------------------------------------------
 
-    def qualified(self, name: Name, other: Path) -> set[str]:
-        """The public names of a library that a name in a file may mean."""
-        return set(map(public_name, self._in_library(name, other, STEPS)))
+    def qualified(self, path: Path, name: Name) -> set[str]:
+        """The public names of a library that a name may mean, also through modules of the project."""
+        return set(map(public_name, self._in_library(name, path, STEPS)))
 
     def _in_library(self, item: Name, other: Path, steps: int) -> Iterator[str]:
         """The qualified names of a library that a name may be, through the modules of the project."""
@@ -468,7 +492,11 @@ class Project:
                 for bound in found.bound(item.parts[size]) if found is not None else ():
                     yield from self._in_library(bound.plus(*item.parts[size + 1 :]), path, steps - 1)
 
-    def said(self, name: Name, other: Path, steps: int, attributes: Collection[str] = ()) -> Value:
+    def tells(self, path: Path, tested: list[Tested]) -> bool:
+        """Whether other files say anything of names that tests in a file ask."""
+        return any(self.said(*asked, path) for asked in tested)
+
+    def said(self, name: Name, attributes: frozenset[str], other: Path, steps: int = STEPS) -> Value:
         """What a name is that a file imports, as far as that is for tests; empty where it says nothing.
 
         attributes: the attributes to look up, if it may be a module; none: they are not known.
@@ -478,7 +506,7 @@ class Project:
         module = self._only(name, other)
         if module is not None:  # the file itself; a test reads one of its attributes
             asked = [name.plus(attribute) for attribute in attributes if attribute]
-            if attributes and not any(self.said(each, other, steps) for each in asked):
+            if attributes and not any(self.said(each, frozenset(), other, steps) for each in asked):
                 return ()
             values = self._values_of(module)
             return () if values is None else (Foreign(name.parts[-1], NO_TREE, values),)
@@ -497,10 +525,10 @@ class Project:
         if len(named) > 1:
             return ()
         stars = [owner.plus(wanted) for owner, names in imports.taken if "*" in names]
-        found = (self.said(source, module, steps - 1, attributes) for source in named or stars)
+        found = (self.said(source, attributes, module, steps - 1) for source in named or stars)
         return next(filter(None, found), ())
 
-    def own(self, name: Name, other: Path, names: frozenset[str]) -> str | None:
+    def own(self, path: Path, name: Name, names: frozenset[str]) -> str | None:
         """Resolve an imported name to one of `names`, or to a module that holds one, through re-exports.
 
         Returns None if it is, or may be, something else.
@@ -509,12 +537,12 @@ class Project:
             for own in sorted(names):
                 if (dotted := _as_in(name, own.split("."))) is not None:
                     return dotted
-            module = None if self.too_big else self._only(replace(name, parts=name.parts[:-1]), other)
+            module = None if self.too_big else self._only(replace(name, parts=name.parts[:-1]), path)
             found = self._mentions_of(module) if module is not None else None
             bound = found.bound(name.parts[-1]) if found is not None else ()
             if module is None or len(bound) != 1 or _defines(self.contents[module], name.parts[-1]):
                 return None
-            (name,), other = bound, module
+            (name,), path = bound, module
         return None
 
     def _only(self, name: Name, other: Path) -> Path | None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec import Struct, to_builtins
 
 Plain = None | bool | int | str | list["Plain"]  # what JSON has
 TEXT = "text"  # the question what another file holds
 NO_ANSWER = object()  # stands for an answer that cannot be compared with another one
 
 
-class Asked(Struct, frozen=True):
+class Asked(Struct, array_like=True, frozen=True):
     """The queries for one file.
 
     states: the projects that were queried, with the digest of what they held (`listing.state_of`).
@@ -21,7 +21,7 @@ class Asked(Struct, frozen=True):
     """
 
     states: dict[str, str]
-    questions: list[tuple[str, Plain, Plain]]
+    questions: list[tuple[str, list[Any], Any]]  # `Plain`, which `msgspec` cannot read
     again: bool = True
     whole: bool = True
 
@@ -36,14 +36,14 @@ class Questions:
         """Attribute the following queries to this file."""
         self._path = path
         self._states: dict[str, str] = {}
-        self._questions: dict[str, tuple[str, Plain, Plain]] = {}
+        self._questions: dict[str, tuple[str, list[Any], Any]] = {}
         self._again = self._whole = True
 
     def of_state(self, root: Path, state: str) -> None:
         """Record a query about a project, which is in this state."""
         self._states[str(root)] = state
 
-    def add(self, question: str, path: Path, arguments: object, answer: object) -> None:
+    def add(self, question: str, path: Path, arguments: tuple[object, ...], answer: object) -> None:
         """A question about a file was answered."""
         if path != self._path:  # an example in it
             self._again = False
@@ -51,7 +51,7 @@ class Questions:
         elif answer is NO_ANSWER:
             self._again = False
         else:
-            given = plain(arguments)
+            given = [plain(each) for each in arguments]
             self._questions[f"{question} {given}"] = question, given, plain(answer)
 
     def taken(self) -> Asked:
@@ -61,12 +61,4 @@ class Questions:
 
 def plain(value: object) -> Plain:
     """A question's argument, or an answer, as JSON has it."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, (set, frozenset)):
-        return [plain(item) for item in sorted(value)]
-    if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
-    if isinstance(value, Struct):
-        return [plain(item) for item in astuple(value)]
-    return str(value)  # a path
+    return to_builtins(value, order="deterministic", enc_hook=str)  # type: ignore[no-any-return]

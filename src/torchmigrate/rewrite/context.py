@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from torchmigrate.config.settings import Settings
 from torchmigrate.failures import Failures
 from torchmigrate.project.index import ProjectIndex
+from torchmigrate.project.one_project import Project
 from torchmigrate.project.own_packages import own_packages
 from torchmigrate.rewrite.imports.planner import ImportPlanner
 from torchmigrate.semantics.exports import Exports
@@ -137,7 +138,7 @@ class FileContext:
                 return True
             if self.source.is_documentation:
                 return False
-            return self.project.needed_elsewhere(self.path, name, starred=starred)
+            return self.project.ask(Project.needs, self.path, name, starred)
 
         is_init = self.path.name in ("__init__.py", "__init__.pyi")
         return Exports(self.names, is_init=is_init, elsewhere=elsewhere, fails=self._always_fails)
@@ -215,17 +216,3 @@ class FileContext:
         """Whether a node is in code that does not run at the target; hits were checked already."""
         guards = self.names.guarded.of(node)
         return is_handled(guards, target=self.target, old=(), new=(), exists=self.exists)
-
-    # ---- the project ---------------------------------------------------------------------------------
-
-    def saves_objects(self) -> bool:
-        """Whether the project writes checkpoints with more than tensors, which this file may read."""
-        return self.project.saves_objects(self.path)
-
-    def saves_plainly(self, name: str) -> bool | None:
-        """Whether what is saved under a file name is plain; None if no file of the directory saves any."""
-        return self.project.saves_plainly(self.path, name)
-
-    def decides_loading(self) -> bool:
-        """Whether the project sets what `torch.load` accepts for all of its calls."""
-        return self.project.decides_loading(self.path)

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 
 from msgspec import Struct
 
+from torchmigrate.project.one_project import Project
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.model import Role, Use
 from torchmigrate.source.trees import names_attribute, walk
@@ -76,7 +77,10 @@ def subclasses_elsewhere(
         bases = [base for base in node.bases if not _is_plain(base)]
         if len(bases) != 1 or not names_attribute(node, attribute):
             continue
-        found = file.project.library_bases(file.path, file.names, bases[0], without)
+        base = file.project.imported(file.path, file.names, bases[0])
+        if base is None:
+            continue
+        found = file.project.ask(Project.library_bases, file.path, base, without)
         for symbol in sorted(name for name in found if name in symbols)[:1]:
             yield Subclass(node, None, sole=True), symbol
 

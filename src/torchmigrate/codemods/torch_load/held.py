@@ -16,6 +16,7 @@ from torchmigrate.project.checkpoints import (
     may_hold_settings,
     may_save,
 )
+from torchmigrate.project.one_project import Project
 from torchmigrate.project.own_states import OwnStates
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.flow.domain import NOTHING, UNKNOWN, Domain, Sentinel, Values
@@ -232,7 +233,9 @@ class Loads:
         """Whether files of a name are written by this file or by files of its directory, and all are
         plain."""
         own = self._saved.plainly.get(name) if name is not None else False
-        plain = self.file.saves_plainly(name) if name is not None and own is not False else False
+        if name is None or own is False:
+            return False
+        plain = self.file.project.ask(Project.saves_plainly, self.file.path, name)
         return plain is True or (plain is None and own is True)
 
     @cached_property
@@ -269,7 +272,7 @@ class Loads:
             )
             or any(use.candidates == ("torch.save",) and use.role is Role.REFERENCE for use in uses)
             or may_hold_settings(self._data)  # what takes less time first
-            or self.file.saves_objects()
+            or self.file.project.ask(Project.saves_objects, self.file.path)
             or (may_save(self._data) and self._saved.holds_objects)
         )
 
@@ -311,10 +314,15 @@ class Loads:
         project, path = self.file.project, self.file.path
         states = OwnStates(self._saved)
         if isinstance(made, ast.Name) and made.id in states:
-            return states.keeps_objects(
-                made.id, called, lambda node: project.is_plain(path, self._names, node)
-            )
-        return project.keeps_objects(path, self._names, made, called)
+            return states.keeps_objects(made.id, called, self._is_plain_elsewhere)
+        name = project.imported(path, self._names, made)
+        return name is not None and project.ask(Project.keeps_objects, path, name, [*called])
+
+    def _is_plain_elsewhere(self, node: ast.expr) -> bool:
+        """Whether what an import binds is known to be text or a number."""
+        project, path = self.file.project, self.file.path
+        name = project.imported(path, self._names, node)
+        return name is not None and project.ask(Project.is_plain, path, name)
 
     def _held(self, call: ast.Call) -> Held:
         """What all uses of what a call reads say about it."""

@@ -15,6 +15,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.torch_load.held import LoadCase, Loads
 from torchmigrate.findings import Finding
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.project.one_project import Project
 from torchmigrate.rewrite.context import FileContext
 
 # Files that use these already handle `weights_only`. (torch/serialization.py)
@@ -29,7 +30,7 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
     text = file.source.text
     if any(word in text for word in _SETTLED) or _is_replaced(file):
         return
-    if hits and file.decides_loading():
+    if bool(hits) and file.project.ask(Project.decides_loading, file.path):
         return
     loads = Loads(file, [hit.use.call for hit in hits if hit.use.call is not None])
     cases = loads.cases()
