@@ -20,6 +20,7 @@ import math
 from itertools import product
 
 float32, float64, int64 = "torch.float32", "torch.float64", "torch.int64"
+strided = "torch.strided"
 
 
 class _C:
@@ -27,7 +28,7 @@ class _C:
 
 
 class Tensor:
-    layout = "torch.strided"
+    layout = strided
 
     def __init__(self, shape, values, dtype=float32):
         self.shape, self.values, self.dtype = tuple(shape), list(values), dtype
@@ -36,7 +37,7 @@ class Tensor:
         return len(self.shape)
 
     def reshape(self, *shape):
-        shape = list(shape[0] if isinstance(shape[0], tuple) else shape)
+        shape = list(shape[0] if isinstance(shape[0], (tuple, list)) else shape)
         if -1 in shape:
             known = -math.prod(shape)
             shape[shape.index(-1)] = len(self.values) // known
@@ -45,6 +46,15 @@ class Tensor:
         return Tensor(shape, self.values, self.dtype)
 
     view = reshape
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+    def __getitem__(self, some):
+        values = self.values[some]
+        return Tensor((len(values),), values, self.dtype)
 
     def expand(self, *shape):
         own = (1,) * (len(shape) - self.dim()) + self.shape
@@ -78,12 +88,39 @@ class Tensor:
     def __mul__(self, other):
         return self._with(other, lambda a, b: a * b)
 
+    def __truediv__(self, other):
+        found = self._with(other, lambda a, b: a / b)
+        return Tensor(found.shape, found.values, float32)
+
     def __eq__(self, other):
         return self._with(other, lambda a, b: a == b)
 
     def __bool__(self):
         [value] = self.values
         return bool(value)
+
+
+class LongTensor(Tensor):
+    pass
+
+
+class no_grad:
+    __enter__ = __exit__ = lambda self, *error: None
+
+
+def tensor(data, dtype=float32):
+    return Tensor((len(data),), data, dtype)
+
+
+def is_tensor(value):
+    return isinstance(value, Tensor)
+
+
+def manual_seed(number):
+    pass
+
+
+set_num_threads = manual_seed
 
 
 class linalg:
@@ -178,8 +215,17 @@ import torch
 
 
 class Module:
-    def __call__(self, *given):
-        return self.forward(*given)
+    def state_dict(self):
+        return {name: each for name, each in vars(self).items() if torch.is_tensor(each)}
+
+    def parameters(self):
+        return []
+
+    def eval(self):
+        return self
+
+    def __call__(self, *given, **named):
+        return self.forward(*given, **named)
 
 
 class Conv1d(Module):

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     help="The command that runs the tests. [default: pytest -q, if there are tests]",
 )
 @option(
+    "--call-functions",
+    is_flag=True,
+    help="Without tests: also call functions on made inputs in both environments, and compare the results.",
+)
+@option(
     "--unsafe-fixes/--no-unsafe-fixes",
     "unsafe",
     help="Include fixes that may change results, and let the tests judge them.",

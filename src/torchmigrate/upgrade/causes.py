@@ -106,7 +106,15 @@ _LACKING = pattern(
     r"module '[\w.]+' has no attribute '(\w+)'|cannot import name '(\w+)'|No module named '([\w.]+)'"
     r"|unexpected keyword argument '(\w+)'|name '(\w+)' is not defined"
 )
-_DIFFERS = ("assert", "AssertionError", "Failed: DID NOT RAISE")
+_OTHER_RESULT = "the result is not the same as on torch"  # as observing/torchmigrate_calls.py says
+# What such a message says of dtypes -> the cause.
+_OTHER_DTYPES = {
+    pattern(r".* is float\d+ .*, and was u?int\d+ "): (
+        "since torch 1.6, quotients of integers are floats: use `//` where one is computed"
+    ),
+    pattern(r".* is bool .*, and was uint8 "): "since torch 1.2, comparisons give `torch.bool`",
+}
+_DIFFERS = ("assert", "AssertionError", "Failed: DID NOT RAISE", _OTHER_RESULT)
 # What an error and the change of behavior that leads to it are both about.
 _TOPICS = (
     pattern(r"\b(?:d?types?|float\w*|double|long|ints?|integers?|half|byte|bool\w*)\b", re.IGNORECASE),
@@ -383,6 +391,9 @@ def _cause(
         return "not about torch: pytest rejects `assert approx(a, b)`; write `assert a == approx(b)`", False
     if near is not None:
         return f"possibly {near.finding.code}, in the same {near.kind}: {near.finding.message}", True
+    if result.message.startswith(_OTHER_RESULT):
+        causes = [cause for said, cause in _OTHER_DTYPES.items() if said.match(result.message)]
+        return (*causes, "possibly about torch: no rule applies to the functions that ran")[0], True
     inner = result.frames[-1].path if result.frames else ""
     about = _IN_TORCH.search(inner) is not None or _TORCH.search(result.message) is not None
     if result.message.startswith(_DIFFERS) and (_TESTING.search(inner) or not _IN_TORCH.search(inner)):

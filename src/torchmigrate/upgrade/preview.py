@@ -29,6 +29,7 @@ def preview(request: UpgradeRequest, console: Console) -> str:
 
 def _lines(request: UpgradeRequest, console: Console) -> Iterator[str]:
     tools = tools_of(request.also)
+    request.check()
     space = Workspace.planned(request.path, request.to, request.work)
     fixer = Fixer(space, request.to, console, Clock(), unsafe=request.unsafe, jobs=request.jobs)
     files = fixer.files()
@@ -54,6 +55,10 @@ def _lines(request: UpgradeRequest, console: Console) -> Iterator[str]:
         yield f"Tests: `{command}`."
     else:
         yield "Tests: none; the upgrade would import the modules and run the scripts with --help."
+    if request.call_functions and not tested:
+        functions = smoke.calls(space.project, smoke.items(space, files)[0], space.project)
+        names = ", ".join(name for _, name, *_ in functions) or "none"
+        yield f"Functions to call on made inputs in both environments: {names}."
     groups = fixer.groups(fixer.look().findings)
     if not groups and not tools:
         yield f"Fixes for torch {target}: none."

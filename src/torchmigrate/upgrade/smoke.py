@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.patterns import pattern
@@ -19,6 +21,7 @@ _TESTS = pattern(r"test_[^/]*\.py|[^/]*_test\.py")
 # What a module may do when it is imported without being a program.
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
+Item = tuple[Any, ...]  # as `observing/torchmigrate_smoke.py` describes them
 _SETUP = frozenset(["setup.py", "conf.py", "noxfile.py", "fabfile.py"])
 
 
@@ -32,22 +35,57 @@ def has_tests(files: Iterable[Path]) -> bool:
     return False
 
 
-def command(space: Workspace, files: Iterable[Path]) -> tuple[str, int]:
-    """What runs in the environment instead of tests, and how many files are left out: they do their work
-    when they are imported, and have no help."""
-    items, left_out = [], 0
+def items(space: Workspace, files: Iterable[Path]) -> tuple[list[Item], int]:
+    """What is imported and run in the environment instead of tests, and how many files are left out: they do
+    their work when they are imported, and have no help."""
+    listed: list[Item] = []
+    left_out = 0
     for path in files:
         if path.suffix != ".py" or path.name in _SETUP or _TESTS.fullmatch(path.name):
             continue
         found = list(_items(path, space.project))
-        items += found
+        listed += found
         left_out += not found
-    listed = space.directory / "modules.json"
-    listed.write_text(json.dumps(items), encoding="utf-8")
-    return shlex.join(["python", str(_SCRIPT), str(listed)]), left_out
+    return listed, left_out
 
 
-def _items(path: Path, project: Path) -> Iterator[tuple[str, str, str]]:
+def command(space: Workspace, listed: Sequence[Item], results: Path | None = None) -> str:
+    """What does so. results: the file for the results of functions, in the old environment."""
+    text = json.dumps(listed)
+    place = space.directory / f"modules-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
+    place.write_text(text, encoding="utf-8")
+    return shlex.join(["python", str(_SCRIPT), str(place), *([] if results is None else [str(results)])])
+
+
+def calls(project: Path, listed: Iterable[Item], checkout: Path) -> list[Item]:
+    """The functions of the imported modules that can be called safely on made inputs.
+
+    checkout: the project where the user may have recorded it.
+    """
+    from torchmigrate.upgrade.calls import Calls
+
+    modules = {what: path for kind, what, path, *_ in listed if kind == "import"}
+    finder = Calls(
+        {module: project / path for module, path in modules.items()},
+        {module: checkout / path for module, path in modules.items()},
+    )
+    return [
+        ("call", name, path, plan) for module, path in modules.items() for name, plan in finder.of(module)
+    ]
+
+
+def compared(listed: Iterable[Item], results: Path, torch: str) -> list[Item]:
+    """The same functions, with what each gave in the old environment; without those that gave nothing."""
+    data = results.read_bytes() if results.exists() else b""
+    known = {each["id"]: each["old"] for each in map(json.loads, data.splitlines())}
+    return [
+        (kind, name, path, {**plan, "old": known[name], "torch": torch})
+        for kind, name, path, plan in listed
+        if name in known
+    ]
+
+
+def _items(path: Path, project: Path) -> Iterator[Item]:
     data = _data(path)
     shown = path.relative_to(project)
     try:

@@ -52,9 +52,10 @@ class UpgradeRequest(Struct, frozen=True):
 
     to: the target. test: the command; None: pytest, where there are tests. environment: one that has the
     target; None: one is made by `options`. old_environment: one that has what the project ran on.
-    evidence: the tests are recorded. also: other tools. work: the directory to work in; None: next to the
-    project. resume: an earlier run goes on, with its options but for those of `given`, the names of the
-    fields that the user chose. time_limit, test_timeout: seconds; None: no limit.
+    call_functions: without tests, functions are called in both. evidence: the tests are recorded. also:
+    other tools. work: the directory to work in; None: next to the project. resume: an earlier run goes on,
+    with its options but for those of `given`, the names of the fields that the user chose. time_limit,
+    test_timeout: seconds; None: no limit.
     """
 
     path: Path
@@ -62,6 +63,7 @@ class UpgradeRequest(Struct, frozen=True):
     test: str | None = None
     environment: Path | None = None
     old_environment: Path | None = None
+    call_functions: bool = False
     options: EnvironmentOptions = EnvironmentOptions()
     unsafe: bool = False
     evidence: bool = True
@@ -72,6 +74,13 @@ class UpgradeRequest(Struct, frozen=True):
     jobs: int | None = None
     time_limit: float | None = None
     test_timeout: float = 300.0
+
+    def check(self) -> None:
+        """Raise UpgradeError if options contradict each other."""
+        if self.call_functions and self.old_environment is None:
+            raise UpgradeError("--call-functions compares with an old environment: add --old-env DIR")
+        if self.call_functions and self.test is not None:
+            raise UpgradeError("--call-functions is for projects without tests: remove --test")
 
     def resumed(self) -> UpgradeRequest:
         """The same with the options of an earlier run of this upgrade, where the user chose no others.
@@ -108,6 +117,7 @@ class _Kept(Struct):
     test: str | None = None
     environment: str | None = None
     old_environment: str | None = None
+    call_functions: bool = False
     unsafe: bool = False
     evidence: bool = True
     also: tuple[str, ...] = ()
@@ -133,7 +143,8 @@ class Upgrade:
         self.console = console
         self.clock = Clock(request.time_limit)
         self.tools = tools_of(request.also)
-        self.imports = False  # whether modules are imported instead of tests
+        self.imports: list[smoke.Item] = []  # modules and scripts, which run instead of tests
+        self.functions: list[smoke.Item] = []  # that are called in both environments
         self.is_verified = False  # whether there are tests that work
         self.space: Workspace
         self.taken_back: list[TakenBack] = []
@@ -149,6 +160,7 @@ class Upgrade:
             self.request = self.request.resumed()
         request = self.request
         self.tools = tools_of(request.also)
+        request.check()
         # Check the options before anything is created.
         environment = None if request.environment is None else given(request.environment, request.to)
         old = None if request.old_environment is None else given(request.old_environment, None)
@@ -182,13 +194,30 @@ class Upgrade:
             environment = made(*(self.space, files, request.to, request.options, self.clock), tested=tested)
             self._check_command(command, environment)
         self._say(f"torch {environment.torch}, Python {environment.python}")
-        names = self.fixer.names if request.evidence else None
-        self.suite = self._suite(command, environment, "target", names)
         before_old = None
         if old is not None:
             self._say(f"running the tests of the unchanged project on torch {old.torch}")
+            results = self.space.directory / "results.jsonl"
+            if self.functions:
+                self._say(f"  and calling {plural(len(self.functions), 'function')} on made inputs")
+                command = smoke.command(self.space, [*self.imports, *self.functions], results)
             before_old = self._suite(command, old, "old").run(self.space.base)
             self._report_run(before_old)
+            if self.functions:
+                compared = smoke.compared(self.functions, results, old.torch)
+                command = smoke.command(self.space, [*self.imports, *compared])
+                verified += (
+                    f"; compared the results of {plural(len(compared), 'function')} on made inputs with "
+                    f"those on torch {old.torch}"
+                )
+                left = {each[1] for each in self.functions} - {each[1] for each in compared}
+                if left:
+                    listed = ", ".join(sorted(left))
+                    self.space.notes.append(
+                        f"not compared, because they give no result on torch {old.torch}: {listed}"
+                    )
+        names = self.fixer.names if request.evidence else None
+        self.suite = self._suite(command, environment, "target", names)
         self._say(f"running the tests of the unchanged project on torch {environment.torch}")
         before = self.suite.run(self.space.base)
         self._report_run(before)
@@ -282,17 +311,20 @@ class Upgrade:
         if self.request.test is not None:
             return self.request.test, f"`{self.request.test}`"
         if smoke.has_tests(files):
+            if self.request.call_functions:
+                self.space.notes.append("no function was called: the project has tests")
             return PYTEST, f"`{PYTEST}`"
-        self.imports = True
         self._say("there are no tests: importing the modules and running the scripts with --help instead")
-        command, left_out = smoke.command(self.space, files)
+        self.imports, left_out = smoke.items(self.space, files)
         verified = (
             "no tests were found: only verified that modules can be imported, and that scripts run "
             "with --help"
         )
         if left_out:
             verified += f" ({plural(left_out, 'file')} skipped: importing would start real work)"
-        return command, verified
+        if self.request.call_functions:
+            self.functions = smoke.calls(self.space.project, self.imports, self.request.path.resolve())
+        return smoke.command(self.space, self.imports), verified
 
     def _suite(
         self, command: str, environment: Environment, name: str, names: frozenset[str] | None = None

@@ -1,20 +1,25 @@
-"""Imports modules and runs scripts with `--help`, and reports the outcome of each, as the plugin does.
+"""Imports modules, runs scripts with `--help` and calls functions; reports each outcome as the plugin does.
 
 It runs in the environment of the project, where there are no tests: `torchmigrate_smoke.py LIST`; every item
-of the list is ["import", module, path] or ["help", path, path]. Each has a process of its own, forked from
-one that has torch already. Written for Python 3.6 and without torchmigrate.
+of the list is ["import", module, path], ["help", path, path] or ["call", function, path, plan]. Each has a
+process of its own, forked from one that has torch already. `torchmigrate_smoke.py LIST RESULTS` runs in the
+old environment: what functions give there is added to a file, for the plans of the new one. Written for
+Python 3.6 and without torchmigrate.
 """
 
 import importlib
 import json
 import os
 import runpy
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
+import torchmigrate_calls as calls  # type: ignore[import-not-found]
 from torchmigrate_outcomes import FRAMES, MOST, is_left_out, write  # type: ignore[import-not-found]
 
 
@@ -33,26 +38,24 @@ def main() -> None:
             os._exit(_try(item))
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
-            write(
-                kind="outcome",
-                id=_name(item),
-                outcome="crashed",
-                frames=[],
-                message="signal %d" % os.WTERMSIG(status),
-            )
+            number = os.WTERMSIG(status)
+            outcome, message = "crashed", "signal %d" % number
+            if number == signal.SIGALRM:
+                outcome, message = "hung", "took longer than %d s" % calls.SECONDS
+            write(kind="outcome", id=_name(item), outcome=outcome, frames=[], message=message)
         bad += bool(status)
         write(kind="end", id=_name(item))
     write(kind="finished", code=bool(bad))
     sys.exit(1 if bad else 0)
 
 
-def _name(item: "Sequence[str]") -> str:
+def _name(item: "Sequence[Any]") -> str:
     return " ".join(item[:2])
 
 
-def _try(item: "Sequence[str]") -> int:
+def _try(item: "Sequence[Any]") -> int:
     """What one item comes to; the exit code."""
-    kind, what, path = item
+    kind, what, path = item[:3]
     warnings.simplefilter("default")
     warnings.showwarning = _warned
     outcome, message = "passed", ""
@@ -61,6 +64,8 @@ def _try(item: "Sequence[str]") -> int:
         if kind == "import":
             sys.argv = [path]
             importlib.import_module(what)
+        elif kind == "call":
+            _call(what, item[3])
         else:
             sys.argv = [path, "--help"]
             sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
@@ -68,6 +73,10 @@ def _try(item: "Sequence[str]") -> int:
     except SystemExit as end:
         if end.code not in (None, 0):
             outcome, message = "failed", "exit code %s" % (end.code,)
+    except calls.Unsuitable as error:
+        outcome, message = "skipped", str(error)
+    except calls.Differs as error:
+        outcome, message, frames = "failed", str(error), error.frames
     except BaseException as error:
         outcome = "failed"
         message = "".join(traceback.format_exception_only(type(error), error)).strip()
@@ -75,7 +84,21 @@ def _try(item: "Sequence[str]") -> int:
         if isinstance(error, SyntaxError) and error.filename:
             frames.append([error.filename, error.lineno or 0])
     write(kind="outcome", id=_name(item), outcome=outcome, message=message[:MOST], frames=frames[-FRAMES:])
-    return int(outcome != "passed")
+    return int(outcome == "failed")
+
+
+def _call(what: str, plan: "dict[str, Any]") -> None:
+    importlib.import_module(plan["module"])
+    calls.restrict()
+    try:
+        if "old" in plan:
+            calls.compare(plan, plan["old"], plan["torch"])
+            return
+        result = calls.old_result(plan)
+    finally:
+        calls.release()
+    with open(sys.argv[2], "a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"id": what, "old": result}) + "\n")
 
 
 def _warned(
