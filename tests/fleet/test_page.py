@@ -27,7 +27,7 @@ from msgspec.structs import replace
 import torchmigrate.fleet.page
 from torchmigrate.fleet.heat import axis
 from torchmigrate.fleet.page import Page, as_html
-from torchmigrate.report.bars import HEIGHT, BarColumn, BarPart, chart
+from torchmigrate.report.bars import HEIGHT, BarChart, BarColumn, BarPart
 
 HOSTILE = "</script><script>alert(1)</script>'\"><img src=x onerror=alert(2)>{{ 7 * 7 }}\u202e\x00\udc80\n"
 
@@ -400,7 +400,7 @@ def test_plans_are_below_the_page(path: str, address: str) -> None:
 
 def test_endless_messages_are_shortened() -> None:
     found = read(fleet(failed("a", why="x" * 10_000)))
-    assert found.table("failed")[0][2] == "x" * 600 + " ..."
+    assert found.table("failed")[0][2] == "x" * 599 + "…"
 
 
 # ---- the parts ---------------------------------------------------------------------------------------------
@@ -411,14 +411,14 @@ def test_bars_stand_on_each_other() -> None:
         BarColumn("a", ("a",), "a", "a", (BarPart("runs", 30), BarPart("stops", 0), BarPart("failed", 10))),
         BarColumn("b", ("b",), "b", "b", (), slots=2.0),
     ]
-    made = chart(columns)
+    made = BarChart("", "", columns, {})
     assert [number for number, _ in made.ticks] == [0, 10, 20, 30, 40]
     first, second = made.bars
     assert [part.kind for part in first.parts] == ["runs", "failed"]
     assert first.parts[0].y + first.parts[0].height == HEIGHT and first.top == first.parts[1].y == 0
     assert first.parts[1].height * 3 == pytest.approx(first.parts[0].height)
     assert (first.x, first.middle, second.middle) == ("4.67%", "16.67%", "66.67%") and not second.parts
-    assert [number for number, _ in chart([]).ticks] == [0, 1]
+    assert [number for number, _ in BarChart("", "", [], {}).ticks] == [0, 1]
 
 
 def test_releases_are_in_order_of_their_numbers() -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import enum
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import quote
 
-from markupsafe import Markup
 from msgspec import Struct
 
 from torchmigrate.fleet.heat import KINDS, Cell, axis, cells, worst
 from torchmigrate.fleet.model import Record, Trouble
 from torchmigrate.planning.model import Effect
-from torchmigrate.report.bars import BarColumn, BarPart, chart, percent
-from torchmigrate.report.web_page import web_page
+from torchmigrate.report.bars import BarChart, BarColumn, BarPart, percent
+from torchmigrate.report.document import Document, Paragraph, Section, Tile, Tiles, one_line
+from torchmigrate.report.web_page import as_html as html_of
+from torchmigrate.report.web_page import visible
 from torchmigrate.versions.releases import parse_version, show_version
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -112,17 +113,29 @@ def as_html(page: Page) -> str:
     numbers = Counter(each.status for each in shown)
     listed = max(page.run.get("listed") or 0, len(shown))
     lasts = axis([*releases, *(each.last for each in shown if each.last[0].isdigit())])
-    owners = sorted(page.owners, key=lambda row: (row["running"] - row["repositories"], _name(row["owner"])))
-    return web_page(
+    owners = sorted(  # those without an owner come last
+        page.owners,
+        key=lambda row: (row["running"] - row["repositories"], row["owner"] is None, row["owner"] or ""),
+    )
+    trend = page.trend[-_MOST_RUNS:] if len(page.trend) > 1 else []
+    of = _count(listed, "repository", "repositories")
+    document = Document(
+        kind=f"upgrade plan of {of}",
+        title=f"Upgrade plan of {of}: torch {target}",
+        name=f"Upgrade to torch {target}",
+        headline=_headline(numbers, listed, target),
+        blocks=list(_blocks(page, shown, lasts, target)) if shown else [],
+        facts=_facts(page.run),
+    )
+    return html_of(
+        document,
         _TEMPLATES / "fleet.html.jinja",
         variables={"releases": len(releases)},
-        filters={"number": _number, "short": _short, "date": _date, "minute": _minute},
-        finalize=_printable,
+        filters={"number": _number, "minute": _minute},
+        finalize=visible,
         page=page,
         target=target,
-        headline=_headline(numbers, listed, target),
-        statuses=[(status, numbers[status]) for status in _WORDS],
-        listed=listed,
+        statuses=list(_WORDS),
         shown=shown,
         mapped=[(number, each) for number, each in enumerate(shown) if each.cells],
         releases=releases,
@@ -131,15 +144,14 @@ def as_html(page: Page) -> str:
         lasts=_lasts(lasts),
         release_order={key: number for number, key in enumerate(("failed", "torchless", "none", *lasts))},
         most_effort=max((sum(row[each] for each in _EFFORTS) for row in owners), default=0) or 1,
-        last_chart=chart(list(_last_columns(shown, lasts)), fewest=12),
         rules=sorted(page.rules, key=lambda row: (-row["repositories"], -row["places"], str(row["code"]))),
         owners=owners,
         owner_numbers={row["owner"]: number for number, row in enumerate(owners)},
         efforts=_EFFORTS,
-        total=_totals(each.row for each in shown),
-        changes=_changes(page),
-        trend=page.trend[-_MOST_RUNS:] if len(page.trend) > 1 else [],
-        trend_charts=_trend_charts(page.trend[-_MOST_RUNS:]),
+        total={effort: sum(each.row.get(effort) or 0 for each in shown) for effort in _EFFORTS},
+        short=lambda text: one_line(text or "", _LONGEST),
+        trend=trend,
+        trend_charts=_trend_charts(trend),
         failed=[each for each in shown if each.status is Status.FAILED],
         effect=_effect,
         parts=_parts,
@@ -150,17 +162,28 @@ def as_html(page: Page) -> str:
     )
 
 
+def _facts(run: Record) -> dict[str, str]:
+    facts = {"Run": _minute(run.get("started")), "Examined": _number(run.get("examined"))}
+    if run.get("reused"):
+        facts["Unchanged since an earlier run"] = _number(run["reused"])
+    return {name: value for name, value in facts.items() if value}
+
+
+def _blocks(page: Page, shown: list[Shown], lasts: list[str], target: str) -> Iterator[Section]:
+    numbers = Counter(each.status for each in shown)
+    tiles = Tiles([Tile(numbers[status], words, status.value) for status, words in _WORDS.items()])
+    changes = _changes(page)
+    lines = [Paragraph((changes,), "changes")] if changes else []
+    yield Section(f"On torch {target}", [tiles, *lines], "target")
+    on = dict.fromkeys((Status.RUNS, Status.BLOCKED), f" on torch {target}")
+    legend = {each.value: words + on.get(each, "") for each, words in _WORDS.items() if numbers[each]}
+    title, note = "Repositories by the newest release", "Click a bar to list its repositories."
+    columns = list(_last_columns(shown, lasts))
+    drawn = BarChart(f"{title} of torch that they run on", "bars", columns, legend, 12, "release", note)
+    yield Section(f"{title} that they run on", [drawn], "last")
+
+
 # ---- texts -------------------------------------------------------------------------------------------------
-
-
-def _printable(value: object) -> object:
-    """What is shown of a text: no character that is invisible or turns the direction of others."""
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
-        return value
-    return "".join(
-        each if each.isprintable() else " " if each.isspace() else "\N{REPLACEMENT CHARACTER}"
-        for each in value
-    )
 
 
 def _number(number: int | None) -> str:
@@ -168,32 +191,16 @@ def _number(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def _short(text: str | None) -> str:
-    """A text of strangers, which may be endless."""
-    text = " ".join((text or "").split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} ..."
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(timezone.utc) if moment.tzinfo else moment
-
-
-def _date(moment: datetime | None) -> str:
-    return "" if moment is None else f"{_utc(moment):%Y-%m-%d}"
-
-
 def _minute(moment: datetime | None) -> str:
-    return "" if moment is None else f"{_utc(moment):%Y-%m-%d %H:%M} UTC"
+    """ "2026-11-25 16:54 UTC"."""
+    if moment is not None and moment.tzinfo:
+        moment = moment.astimezone(timezone.utc)
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def _count(number: int, one: str, many: str) -> str:
     """ "1 place", "1,200 places"."""
     return f"{number:,} {one if number == 1 else many}"
-
-
-def _name(owner: str | None) -> tuple[bool, str]:
-    """Repositories without an owner come last."""
-    return owner is None, (owner or "")
 
 
 def _headline(numbers: Mapping[Status, int], listed: int, target: str) -> str:
@@ -312,14 +319,6 @@ def _shown(page: Page, target: str, releases: list[str]) -> list[Shown]:
     return found
 
 
-def _totals(rows: Iterable[Record]) -> dict[str, int]:
-    total = dict.fromkeys(_EFFORTS, 0)
-    for row in rows:
-        for effort in _EFFORTS:
-            total[effort] += row.get(effort) or 0
-    return total
-
-
 def _parts(whole: int, *parts: tuple[str, int]) -> list[tuple[str, str, str]]:
     """A bar that lies: class, x and width of each part, where `whole` is its full width."""
     found, left = [], 0
@@ -359,38 +358,33 @@ def _last_columns(shown: list[Shown], releases: list[str]) -> Iterable[BarColumn
         )
 
 
-def _trend_charts(trend: list[Record]) -> list[tuple[str, list[tuple[str, str]], object]]:
-    """Title, legend (class and words) and chart of what changed from run to run."""
-    every = max(1, -(-len(trend) // _MOST_DATES))
-    statuses = [
-        ("runs", "run"),
-        ("stops", "do not run"),
-        ("torchless", "no torch, or not reached"),
-        ("failed", "not examined"),
-    ]
+def _trend_charts(trend: list[Record]) -> Iterator[tuple[str, BarChart]]:
+    """Title and chart of what changed from run to run."""
+    statuses = {
+        "runs": "run",
+        "stops": "do not run",
+        "torchless": "no torch, or not reached",
+        "failed": "not examined",
+    }
     repositories, places = [], []
-    for number, row in enumerate(trend):
-        is_named = (len(trend) - 1 - number) % every == 0
-        label = tuple(_date(row["started"]).split("-", 1)) if is_named else ()
-        short = _date(row["started"]) if is_named else ""
-        when = f"{_minute(row['started'])}, torch {row['target']}"
+    for row in trend:
         known = (row["running"], row["blocked"], row["failed"])
-        of = (row["running"], row["blocked"], max(row["listed"] - sum(known), 0), row["failed"])
-        title = f"{when}: " + ", ".join(
-            f"{count:,} {words}" for (_, words), count in zip(statuses, of, strict=True)
-        )
-        parts = tuple(BarPart(kind, count) for (kind, _), count in zip(statuses, of, strict=True))
-        repositories.append(BarColumn(row["run"], label, short, title, parts))
-        title = f"{when}: " + ", ".join(
-            f"{row[effort]:,} {words.lower()}" for effort, words in _EFFORTS.items()
-        )
-        parts = tuple(BarPart(effort, row[effort]) for effort in _EFFORTS)
-        places.append(BarColumn(row["run"], label, short, title, parts))
-    return [
-        (
-            "Repositories",
-            [(kind, words.capitalize()) for kind, words in statuses],
-            chart(repositories, fewest=12),
-        ),
-        ("Places", list(_EFFORTS.items()), chart(places, fewest=12)),
-    ]
+        rest = max(row["listed"] - sum(known), 0)
+        repositories.append((row["running"], row["blocked"], rest, row["failed"]))
+        places.append(tuple(row[effort] for effort in _EFFORTS))
+    for title, kinds, numbers in (("Repositories", statuses, repositories), ("Places", _EFFORTS, places)):
+        columns = list(_run_columns(trend, kinds, numbers))
+        legend = {kind: words.capitalize() for kind, words in kinds.items()}
+        yield title, BarChart(f"{title} from run to run", f"trend-{title}", columns, legend, 12)
+
+
+def _run_columns(
+    trend: list[Record], kinds: Mapping[str, str], numbers: Iterable[tuple[int, ...]]
+) -> Iterator[BarColumn]:
+    every = max(1, -(-len(trend) // _MOST_DATES))
+    for number, (row, of) in enumerate(zip(trend, numbers, strict=True)):
+        short = "" if (len(trend) - 1 - number) % every else _minute(row["started"])[:10]
+        said = (f"{count:,} {words.lower()}" for words, count in zip(kinds.values(), of, strict=True))
+        title = f"{_minute(row['started'])}, torch {row['target']}: {', '.join(said)}"
+        label = tuple(short.split("-", 1)) if short else ()
+        yield BarColumn(row["run"], label, short, title, tuple(map(BarPart, kinds, of)))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from torchmigrate.planning.document import document_of, link_of
 from torchmigrate.planning.groups import efforts_line
 from torchmigrate.planning.links import Links
 from torchmigrate.planning.model import EFFECTS, WORST_FIRST, Effect, Effort, Place, Plan, Row
-from torchmigrate.report.bars import BarColumn, BarPart, chart
+from torchmigrate.report.bars import BarChart, BarColumn, BarPart
+from torchmigrate.report.document import Block, Document, Paragraph, Section, Tile, Tiles
 from torchmigrate.report.web_page import as_html as html_of
 from torchmigrate.versions.releases import Version, show_version
 
@@ -19,21 +22,16 @@ _LACKING = "lacking"  # the class and the name of what a release does not have y
 
 def as_html(plan: Plan, links: Links) -> str:
     """The page; the same plan gives the same bytes."""
-    columns = list(_columns(plan))
-    drawn = chart(columns)
+    document = document_of(plan, links, step=False)
     return html_of(
-        document_of(plan, links, step=False),
+        replace(document, blocks=list(_blocks(plan, document))),
         _TEMPLATE,
         variables={"columns": len(plan.rows)},
         plan=plan,
-        effects=EFFECTS,
         every_effect=WORST_FIRST,
         efforts=list(Effort),
         lacking=_LACKING,
-        efforts_line=efforts_line,
         version=show_version,
-        chart=drawn,
-        columns=list(zip(plan.rows, drawn.bars, _is_labelled(columns), strict=True)),
         rules=sorted({(place.code, place.name) for place in plan.listed}),
         rows=_rows(plan),
         index=lambda release: _index(release, plan),
@@ -69,21 +67,34 @@ def _begins(place: Place, effect: Effect, plan: Plan) -> str:
 # ---- the chart -----------------------------------------------------------------------------------------
 
 
+def _blocks(plan: Plan, document: Document) -> Iterator[Block]:
+    """The blocks of the document, after tiles, what it says of them, and the chart."""
+    tiles = []
+    for effect in EFFECTS:
+        tally = plan.last.effects[effect]
+        note = efforts_line(tally) or "nothing"
+        tiles.append(Tile(tally.places, effect.words, effect.label, note))
+    lines = [block for block in document.blocks if isinstance(block, Paragraph)]
+    yield Section(f"On torch {show_version(plan.target)}", [Tiles(tiles), *lines], "target")
+    legend = {effect.label: effect.words for effect in EFFECTS}
+    legend |= {_LACKING: "Needs newer"} if plan.lacking else {}
+    legend |= {"line runs": "Works unchanged", "line stops": "Does not"}
+    drawn = BarChart("Places by release of torch", "plot", list(_columns(plan)), legend)
+    yield Section("Places by release", [drawn], "chart")
+    yield from (block for block in document.blocks if not isinstance(block, Paragraph))
+
+
 def _columns(plan: Plan) -> Iterator[BarColumn]:
+    before = 0
     for number, row in enumerate(plan.rows):
         release = show_version(row.release)
-        parts = [
+        parts = (
             BarPart(_LACKING, row.lacking),
             *(BarPart(each.label, row.effects[each].places) for each in EFFECTS),
-        ]
-        yield BarColumn(str(number), (release,), release, _title(row), tuple(parts))
-
-
-def _is_labelled(columns: Sequence[BarColumn]) -> Iterator[bool]:
-    """Whether the total of each differs from the total of the column before."""
-    before = 0
-    for column in columns:
-        yield column.total != before
+        )
+        band = "runs" if row.runs else "stops"
+        column = BarColumn(str(number), (release,), release, _title(row), parts, band=band)
+        yield replace(column, counted=column.total != before)
         before = column.total
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -23,7 +23,8 @@ class BarColumn(Struct, frozen=True):
     """A column to draw: a bar of parts, from its foot upwards.
 
     key: what a click on it filters by. label: below it, a line for each text. short: the same in one line,
-    for a small screen. title: it in words. slots: how wide it is, where a usual column is 1.
+    for a small screen. title: it in words. slots: how wide it is, where a usual column is 1. counted: whether
+    the total is shown. band: the CSS class of a line below it, if there is one.
     """
 
     key: str
@@ -32,6 +33,8 @@ class BarColumn(Struct, frozen=True):
     title: str
     parts: tuple[BarPart, ...]
     slots: float = 1.0
+    counted: bool = True
+    band: str = ""
 
     @property
     def total(self) -> int:
@@ -58,22 +61,35 @@ class Bar(Struct, frozen=True):
     top: float
 
 
-class Chart(Struct, frozen=True):
-    """A chart. ticks: numbers of its axis, each with its y in pixels."""
+class BarChart(Struct, frozen=True):
+    """A chart of columns.
 
-    bars: tuple[Bar, ...]
-    ticks: tuple[tuple[int, float], ...]
-    height: int = HEIGHT
+    key: of its id. legend: what the colors mean, by CSS class. fewest: the slots that the width has at least.
+    filters: the field of the form that a click on a bar sets. note: shown where scripts run.
+    """
 
+    title: str
+    key: str
+    columns: Sequence[BarColumn]
+    legend: Mapping[str, str]
+    fewest: int = 1
+    filters: str = ""
+    note: str = ""
+    height: ClassVar[int] = HEIGHT
 
-def chart(columns: Sequence[BarColumn], *, fewest: int = 1) -> Chart:
-    """The chart of these columns; `fewest` are the slots that the width has at least."""
-    ticks = _ticks(max((column.total for column in columns), default=0))
-    slots = max(sum(column.slots for column in columns), fewest)
-    return Chart(
-        bars=tuple(_bars(columns, ticks[-1], slots)),
-        ticks=tuple((number, _height(number, ticks[-1])) for number in ticks),
-    )
+    @property
+    def ticks(self) -> list[tuple[int, float]]:
+        """Numbers of the axis, each with its y in pixels."""
+        return [(number, _height(number, self._steps[-1])) for number in self._steps]
+
+    @property
+    def bars(self) -> Iterator[Bar]:
+        slots = max(sum(column.slots for column in self.columns), self.fewest)
+        return _bars(self.columns, self._steps[-1], slots)
+
+    @property
+    def _steps(self) -> range:
+        return _ticks(max((column.total for column in self.columns), default=0))
 
 
 def percent(share: float) -> str:

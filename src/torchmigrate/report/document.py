@@ -1,5 +1,7 @@
 """A document, and its text for a terminal and in Markdown; `web_page.py` makes a page of it.
 
+Tiles and charts are only on pages.
+
 A text is a string, in which `code` is between backticks, or a tuple of strings and other parts.
 """
 
@@ -13,6 +15,7 @@ from msgspec import Struct
 
 from torchmigrate.findings import Severity
 from torchmigrate.printing import printable
+from torchmigrate.report.bars import BarChart
 from torchmigrate.report.style import Style
 
 _NOTHING = "·"  # in a cell, on a terminal
@@ -108,9 +111,25 @@ class List(Struct, frozen=True):
 
 
 class Paragraph(NamedTuple):
-    """A paragraph."""
+    """A paragraph. key: its id."""
 
     text: Text
+    key: str = ""
+
+
+class Tile(NamedTuple):
+    """A number with its name. kind: the CSS class. note: below."""
+
+    number: int
+    name: str
+    kind: str
+    note: str = ""
+
+
+class Tiles(NamedTuple):
+    """Numbers that are shown large, side by side."""
+
+    tiles: Sequence[Tile]
 
 
 class Section(Struct, frozen=True):
@@ -122,7 +141,7 @@ class Section(Struct, frozen=True):
     severity: Severity | None = None
 
 
-Block: TypeAlias = "Paragraph | Table | List | Section"
+Block: TypeAlias = "Paragraph | Table | List | Section | Tiles | BarChart"
 
 
 class Document(Struct, frozen=True):
@@ -180,7 +199,7 @@ def _lines(blocks: Sequence[Block], style: Style) -> Iterator[str]:
             yield from _table_lines(block, style)
         elif isinstance(block, List):
             yield from _list_lines(block, style)
-        else:
+        elif isinstance(block, Paragraph):
             yield _line(block.text, style)
 
 
@@ -300,7 +319,7 @@ def _markdown(blocks: Sequence[Block], level: int) -> Iterator[str]:
                 yield from ("", "</details>")
             for each in block.advice:
                 yield from ("", markdown_text(each))
-        else:
+        elif isinstance(block, Paragraph):
             yield markdown_text(block.text)
 
 

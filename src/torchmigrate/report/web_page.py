@@ -67,8 +67,18 @@ def _policy_hash(text: str) -> str:
 
 def as_html(document: Document, template: Path = TEMPLATES / "document.html.jinja", **values: Any) -> str:
     """A document as a page. template: one that extends the usual one; values: what it needs besides."""
-    filters = {"text": html_text, "cell": cell_of, "diff": _html_diff}
-    return web_page(template, filters=filters, document=document, **values)
+    filters = {"text": html_text, "cell": cell_of, "diff": _html_diff, "number": "{:,}".format}
+    return web_page(template, filters={**filters, **values.pop("filters", {})}, document=document, **values)
+
+
+def visible(value: object) -> object:
+    """A value with no character that is invisible or turns the direction of others, where it is text."""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return "".join(
+        each if each.isprintable() else " " if each.isspace() else "\N{REPLACEMENT CHARACTER}"
+        for each in value
+    )
 
 
 def html_text(text: Text) -> Markup:
@@ -78,9 +88,9 @@ def html_text(text: Text) -> Markup:
 
 def _html_part(part: Part) -> Markup:
     if isinstance(part, str):
-        return escape(part)
+        return escape(visible(part))
     if isinstance(part, Code):
-        return Markup("<code>{}</code>").format(part.code)
+        return Markup("<code>{}</code>").format(visible(part.code))
     if isinstance(part, Label):
         return Markup('<span class="chip {}">{}</span>').format(part.kind, part.text)
     path, _, row = part.text.rpartition(":")

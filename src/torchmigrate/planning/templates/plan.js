@@ -15,6 +15,10 @@
   const effects = new Map([...filter.effect.options].map((option) => [option.value, option.text]));
   const releases = [...filter.release.options].slice(1).map((option) => option.text);
 
+  // Rows of releases and columns of the chart, which choose a release.
+  const spans = document.querySelectorAll(".releases tbody tr, .column");
+  const first = (each) => each.dataset.release ?? each.dataset.key;
+
   const places = [...body.rows].map((row) => {
     const cell = row.querySelector(".effect");
     return {
@@ -81,9 +85,9 @@
     }
     count.textContent = `${number} of ${places.length} places`;
     none.hidden = number > 0;
-    for (const each of document.querySelectorAll("[data-release]")) {
-      const last = Number(each.dataset.last || each.dataset.release);
-      const chosen = release !== "" && Number(each.dataset.release) <= Number(release) && Number(release) <= last;
+    for (const each of spans) {
+      const last = Number(each.dataset.last || first(each));
+      const chosen = release !== "" && Number(first(each)) <= Number(release) && Number(release) <= last;
       each.classList.toggle("chosen", chosen);
     }
   }
@@ -115,9 +119,9 @@
     head.replaceChildren(button);
     button.addEventListener("click", () => sort(head));
   }
-  for (const each of document.querySelectorAll("[data-release]")) {
+  for (const each of spans) {
     each.addEventListener("click", () => {
-      filter.release.value = filter.release.value === each.dataset.release ? "" : each.dataset.release;
+      filter.release.value = filter.release.value === first(each) ? "" : first(each);
       update();
     });
   }
