@@ -59,6 +59,10 @@ RAN = {
     "values of a maximum": "r = x[:, : (lengths / 2).max(0)[0]]",
     "more": "half = n / 2\nhalf += 1\nr = x[:, :half]",
     "helper": "r = cut(x, n / 2)",
+    "element of an attribute": "class A:\n    def __init__(self, n):\n        self.n = n\n\n    def cut(self):\n"
+    "        return [x[:, : n / 2] for n in self.n]\n\n\nr = A(torch.tensor([4, 2])).cut()",
+    "call of a module": "class A(nn.Module):\n    def forward(self, x, n):\n        return x[:, : n / 2]\n\n\n"
+    "module = A()\nr = module(x, torch.tensor(4))",
     "helper that divides": "def half(number):\n    return number / 2\n\n\nr = x[:, : half(n)]",
     "kept in an object": "class A:\n    def __init__(self, n):\n        self.half = n / 2\n\n    def cut(self):\n"
     "        return x[:, : self.half]\n\n\nr = A(torch.tensor(4)).cut()",

@@ -18,18 +18,20 @@ from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.rewrite.nodes import has_comment, replaced
 from torchmigrate.semantics.facts.dtypes import (
+    INT,
     INTEGER,
     INTEGERS,
     PYTHON_INT,
     TENSOR,
+    Dtypes,
     ValueFacts,
     is_whole,
 )
-from torchmigrate.semantics.flow.domain import NOTHING, Domain, Sentinel, Values
+from torchmigrate.semantics.flow.domain import NOTHING, OPEN, Domain, Sentinel, Values
 from torchmigrate.semantics.flow.steps import EACH, Path, Step
+from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.values.distinctive import TELLING
 
-_MOST = 64  # expressions that a quotient is made of, or comes to
 _RAISES, _CAST = "raises", "cast"
 _CASTS = frozenset("long int short char byte".split())
 _INDEXED = frozenset("index_select gather scatter scatter_ index_add_ index_copy_ index_fill_".split())
@@ -73,7 +75,8 @@ _KEEP = frozenset(
     "view reshape unsqueeze squeeze expand repeat contiguous clone detach cuda cpu flatten t".split()
 )
 _OF_ALL = frozenset("max min sum clamp item tolist".split())  # whose results were integers, too
-_WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
+_AN_INTEGER, _COUNTS = frozenset([INTEGER]), INTEGERS | {INT}
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
@@ -98,6 +101,45 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             yield file.fixes.finding(hit, None)
 
 
+class _OldDtypes(Dtypes):
+    """The dtypes of tensors before torch 1.5, when quotients of integers were integers.
+
+    An integer of Python is INT. recorded: what was recorded of the file counts, too.
+    """
+
+    def __init__(self, flow: ValueFlow, facts: ValueFacts, *, recorded: bool) -> None:
+        super().__init__(flow)
+        self._facts = facts
+        self._recorded = recorded
+
+    def is_integer(self, node: ast.expr) -> bool:
+        """Whether an expression is a tensor of integers, in all calls of the file."""
+        found = self.of(node) - {OPEN} if self._recorded or self.can_be(_AN_INTEGER) else NOTHING
+        return bool(found) and found <= INTEGERS
+
+    def counts(self, node: ast.expr) -> bool:
+        """Whether it is an integer, also one of Python."""
+        found = self.of(node) - {OPEN}
+        return is_whole(node) or (bool(found) and found <= _COUNTS)
+
+    def start(self, node: ast.AST) -> str | None:
+        found = super().start(node)
+        if found is not None or not isinstance(node, ast.expr):
+            return found
+        if self._recorded:
+            seen = self._facts.of_operand(node, PYTHON_INT | _AN_INTEGER)
+            found = "int64" if INTEGER in seen else INT if seen >= PYTHON_INT else None
+        is_number = isinstance(node, ast.Constant) and type(node.value) is int
+        return INT if found is None and (is_number or self._facts.is_size(node)) else found
+
+    def through(self, node: ast.AST) -> Values[str]:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _WHOLE):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if self.is_integer(one) and self.counts(other):
+                    return self.of(one)
+        return super().through(node)
+
+
 def _sides(node: ast.BinOp) -> tuple[str, str]:
     return ast.dump(node.left), ast.dump(node.right)
 
@@ -108,13 +150,15 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
     A value is the division, and whether it is still of each element: not after a sum or a maximum.
     """
 
-    most = _MOST
+    most = 64
 
     def __init__(self, file: FileContext) -> None:
         super().__init__(file.flow)
         self._file = file
-        self._kinds = file.once(ValueFacts, lambda: ValueFacts(file.names, file.around))
-        self._divisions: dict[ast.BinOp, bool] = {}
+        self._kinds = file.facts
+        self._told = self._old = _OldDtypes(file.flow, file.facts, recorded=False)
+        if file.names.seen:
+            self._old = _OldDtypes(file.flow, file.facts, recorded=True)
 
     def used_as(self, node: ast.BinOp) -> str:
         """How the quotient of integers is used; empty for other quotients, and other uses."""
@@ -124,8 +168,7 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
             return _RAISES
         if self._has_remainder(node):
             return _CAST
-        is_cast = (node, True) in self._cast and self._is_integer(node.right, node, number=True)
-        return _CAST if is_cast else ""
+        return _CAST if (node, True) in self._cast and self._old.counts(node.right) else ""
 
     @cached_property
     def _needed(self) -> Values[tuple[ast.BinOp, bool]]:
@@ -148,9 +191,7 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
         if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             one, two = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
             pairs = (one, two), (two, one)
-            return self.join(
-                *[side for side, other in pairs if is_whole(other) or INTEGER in self._of(other)]
-            )
+            return self.join(*[side for side, other in pairs if self._old.counts(other)])
         if isinstance(node, ast.Subscript):
             return self.of(node.value)
         if not isinstance(node, ast.Call):
@@ -175,11 +216,8 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
 
     def _divides_integers(self, node: ast.BinOp) -> bool:
         """Whether it divides a tensor of integers."""
-        if not isinstance(node.op, ast.Div) or isinstance(node.left, ast.Constant):
-            return False
-        if node not in self._divisions:
-            self._divisions[node] = self._is_integer(node.left, node)
-        return self._divisions[node]
+        is_number = isinstance(node.left, ast.Constant)
+        return isinstance(node.op, ast.Div) and not is_number and self._old.is_integer(node.left)
 
     def _has_remainder(self, node: ast.BinOp) -> bool:
         """Whether the function computes the remainder of the same division, as for a row and a column."""
@@ -198,65 +236,12 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
         first = call.args[0] if call.args else given.get("input")
         if first is None or isinstance(first, ast.Starred):
             return False
-        return INTEGER in self._of(first) and INTEGER in self._of(out)
-
-    def _of(self, node: ast.expr, kind: str = INTEGER) -> frozenset[str]:
-        return self._kinds.of_operand(node, frozenset([kind]))
+        return self._old.is_integer(first) and self._old.is_integer(out)
 
     def is_seen(self, node: ast.BinOp) -> bool:
         """Whether only a recording shows that the operands are integers."""
-        told = INTEGER in self._kinds.of(node.left, frozenset([INTEGER]))
-        return (not told and INTEGER in self._kinds.seen(node.left)) or (
-            self.used_as(node) == _CAST
-            and not (is_whole(node.right) or self._has_remainder(node))
-            and self._kinds.seen(node.right) >= PYTHON_INT
-        )
-
-    def _is_integer(
-        self,
-        node: ast.AST | None,
-        quotient: ast.BinOp,
-        *,
-        number: bool = False,
-        seen: set[ast.AST] | None = None,
-    ) -> bool:
-        """Whether an expression is a tensor of integers, but for what comes from the quotient in a loop.
-
-        number: an integer of Python will do as well. seen: what is looked at already.
-        """
-        seen = {quotient} if seen is None else seen
-        if node in seen or len(seen) > _MOST:
-            return node is quotient
-        if not isinstance(node, ast.expr):
-            return False
-        seen.add(node)
-        if INTEGER in self._of(node):
-            return True
-        if number and (is_whole(node) or self._kinds.of_operand(node, PYTHON_INT) >= PYTHON_INT):
-            return True
-        if isinstance(node, ast.BinOp) and isinstance(node.op, _WHOLE):
-            sides = (node.left, node.right), (node.right, node.left)
-            return any(
-                self._is_integer(one, quotient, number=number, seen=seen)
-                and self._is_integer(other, quotient, number=True, seen=seen)
-                for one, other in sides
-            )
-        if not isinstance(node, ast.Name):
-            return False
-        # In a loop, one of them comes from the quotient; others may call a function with anything.
-        steps = [
-            step for step in self.flow.sources(node) if not (step.open or self._holds(step.node, quotient))
-        ]
-        return bool(steps) and all(
-            not step.path and self._is_integer(step.node, quotient, number=number, seen=seen)
-            for step in steps
-        )
-
-    def _holds(self, node: ast.AST | None, quotient: ast.BinOp) -> bool:
-        """Whether an expression is made of the quotient by adding to it, or multiplying it."""
-        while isinstance(node, ast.BinOp) and node is not quotient:
-            node = node.left
-        return node is quotient
+        by_right = self.used_as(node) == _CAST and not self._has_remainder(node)
+        return not self._told.is_integer(node.left) or (by_right and not self._told.counts(node.right))
 
     def _is_cast(self, call: ast.Call) -> bool:
         """Whether it is `.long()`, `.to(torch.int32)`."""
@@ -288,7 +273,9 @@ class _Quotients(Domain[tuple[ast.BinOp, bool]]):
         if owner in ("torch", "torch.nn.functional"):
             return (_INTEGERS if owner == "torch" else _FUNCTIONAL).get(last, {}), 0
         if isinstance(call.func, ast.Attribute) and (numbers := _INTEGERS.get(call.func.attr)):
-            is_tensor = call.func.attr in _OF_TENSORS or TENSOR in self._of(call.func.value, TENSOR)
+            is_tensor = call.func.attr in _OF_TENSORS or TENSOR in self._kinds.of_operand(
+                call.func.value, frozenset([TENSOR])
+            )
             return numbers if is_tensor else {}, 1
         made = {
             self._file.names.qualified(step.node.func)

@@ -137,7 +137,7 @@ class ValueFacts:
         self.names = names
         self.around = around
         flow = around.flow
-        self._dtypes = names.once(_Dtypes, lambda: _Dtypes(flow))
+        self._dtypes = names.once(Dtypes, lambda: Dtypes(flow))
         self._sparse = names.once(Sparse, lambda: Sparse(flow))
         self.devices = names.once(Devices, lambda: Devices(flow))
         self.rank = names.once(Ranks, lambda: Ranks(flow)).rank
@@ -222,7 +222,7 @@ class ValueFacts:
         return self._dtypes.start(node)
 
 
-class _Dtypes(Domain[str]):
+class Dtypes(Domain[str]):
     """The dtypes of tensors."""
 
     def can_be(self, wanted: frozenset[str]) -> bool:
