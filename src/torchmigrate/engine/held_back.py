@@ -13,7 +13,7 @@ from torchmigrate.findings import Applicability, Edit, Finding, Fix, Obstacle, R
 from torchmigrate.patterns import pattern
 from torchmigrate.project.mentions import Mentions
 from torchmigrate.project.one_project import Project
-from torchmigrate.project.screening import Imports, may_assign, may_patch
+from torchmigrate.project.screening import may_replace
 from torchmigrate.rewrite.context import FileContext
 from torchmigrate.semantics.exports import Exports
 from torchmigrate.semantics.model import Binding, BindingKind, SemanticModel
@@ -172,7 +172,6 @@ class _Patches:
         self.project = file.project
         self.exists = file.exists
         self._own: Mentions | None = None
-        self._imported: Imports | None = None
         self._known: dict[str, Reason | None] = {}
         self._uses: dict[str, list[tuple[int, int]]] = {}
 
@@ -186,7 +185,7 @@ class _Patches:
         if name.startswith(_SETTINGS):
             return None
         last = name.rpartition(".")[2]
-        if self._may_replace(last) and self._patches_here(name, last):
+        if may_replace(self.data, last) and self._patches_here(name, last):
             return Reason(Obstacle.PATCH, name=name)
         other = self.project.ask(Project.patches, self.path, name)
         return None if other is None else Reason(Obstacle.PATCH, name=name, path=other)
@@ -216,15 +215,6 @@ class _Patches:
         if self.project.ask(Project.replaces, self.path, name):
             return Reason(Obstacle.REPLACED, name=name)
         return None
-
-    def _may_replace(self, last: str) -> bool:
-        return may_assign(self.data, self._imports, last) or may_patch(self.data, self._imports, last)
-
-    def _imports(self) -> Imports:
-        if self._imported is None:
-            data = self.data  # and not this object, which would be garbage then
-            self._imported = Imports(lambda: data, self.path.absolute().parent.parts)
-        return self._imported
 
     def _patches_here(self, name: str, last: str) -> bool:
         if self._own is None:

@@ -6,9 +6,10 @@ import ast
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -39,7 +40,6 @@ from torchmigrate.project.screening import (
     BOUND,
     PATCHING,
     Imports,
-    Screened,
     has_patching_call,
     may_assign,
     may_patch,
@@ -81,7 +81,8 @@ class Project:
         self._mentions: dict[Path, Mentions | None] = {}
         self._mentioning: dict[str, list[Path]] = {}
         self._screens: dict[
-            tuple[str, str, bool | None], tuple[list[tuple[Path, Screened]], Iterator[Path]]
+            tuple[str, str, bool | None],
+            tuple[list[tuple[Path, Sequence[Name] | Literal[True]]], Iterator[Path]],
         ] = {}
         self._replacing: dict[str, list[Path]] = {}
         self._imported: dict[Path, Imports] = {}
@@ -245,16 +246,8 @@ class Project:
         if name not in self._replacing:
             word = name.encode()
             paths = self._assigning.get(word, ()) if name.isascii() else self.contents.holding(word)
-            found = {
-                path
-                for path in paths
-                if may_assign(self.contents[path], functools.partial(self._imports_of, path), name)
-            }
-            found.update(
-                path
-                for path in self._with_calls
-                if may_patch(self.contents[path], functools.partial(self._imports_of, path), name)
-            )
+            found = {path for path in paths if may_assign(self.contents[path], name)}
+            found.update(path for path in self._with_calls if may_patch(self.contents[path], name))
             self._replacing[name] = sorted(found)
         return self._replacing[name]
 
@@ -367,9 +360,9 @@ class Project:
         return (
             any(
                 other != path
-                and self._may_take(screened, other, path)
+                and (owners is True or any(self._is(owner, other, path) for owner in owners))
                 and self._takes(other, path, name, starred)
-                for other, screened in self._screened(module, name, starred)
+                for other, owners in self._screened(module, name, starred)
             )
             or self.notebooks is None
             or any(
@@ -378,23 +371,19 @@ class Project:
             )
         )
 
-    def _screened(self, module: str, name: str, starred: bool | None) -> Iterator[tuple[Path, Screened]]:
-        """The files that may take a name of a module of this name, by their bytes: most that mention both
-        do not.
+    def _screened(
+        self, module: str, name: str, starred: bool | None
+    ) -> Iterator[tuple[Path, Sequence[Name] | Literal[True]]]:
+        """The files that may take a name of a module of this name, with what `screen` says of them.
 
         As far as somebody asks, once for all modules of that name: `train.py` is in every directory.
         """
         found, left = self._screens.setdefault((module, name, starred), ([], iter(self.mentioning(module))))
         yield from found
         for other in left:
-            screened = screen(self._imports_of(other), module, name, starred)
-            if screened is not None:
-                found.append((other, screened))
-                yield other, screened
-
-    def _may_take(self, screened: Screened, other: Path, path: Path) -> bool:
-        package = module_parts(path)[-2]
-        return screened.takes(package, lambda item: self._is(item, other, path))
+            if owners := screen(self._imports_of(other), module, name, starred):
+                found.append((other, owners))
+                yield other, owners
 
     def _imports_of(self, other: Path) -> Imports:
         if other not in self._imported:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
-
-from msgspec import Struct
+from collections.abc import Callable, Iterator, Sequence
 
 from torchmigrate.patterns import pattern
 from torchmigrate.project.mentions import Name
@@ -32,15 +30,8 @@ _DYNAMIC = (
     ),
 )
 _LOADS = (b"import_module", b"__import__", b"run_module", b"find_spec", b"reload")
-# `t = torch`, `t = import_module("torch")`
-_GIVEN_NAME = pattern(
-    rb"[ \t]*=[ \t]*[A-Za-z_][\w. \t=]*(?:[\n\r#;]|\Z|(?:(?<=import_module)|(?<=importorskip))[ \t]*\()"
-)
+_QUOTED = pattern(rb"['\"]")
 _STAR = pattern(rb"import[\s\\]*\*")
-_STRING = pattern(rb"['\"][^\n]*\Z")
-_QUOTES = (b"'", b'"')
-_BLANK = b" \t\r\n\f\v\\"
-_ALONE = pattern(rb"[ \t)]*(?:[\r\n\\;#]|\Z)")  # the text after a value that a variable gets
 
 
 class Imports:
@@ -57,7 +48,6 @@ class Imports:
     def __init__(self, content: Callable[[], bytes], directory: tuple[str, ...]) -> None:
         self._content = content
         self._directory = directory
-        self._binds: dict[bytes, bool] = {}
 
     @property
     def data(self) -> bytes:
@@ -95,15 +85,6 @@ class Imports:
         """Whether modules may be loaded by a name in a string."""
         data = self.data
         return any(word in data for word in _LOADS) or (b"modules" in data and "sys" in self.words)
-
-    def binds(self, name: bytes) -> bool:
-        """Whether a variable may have what is imported: it is imported, or is given a plain name."""
-        if name not in self._binds:  # most are `self`
-            data = self.data
-            self._binds[name] = name.decode("utf-8", "replace") in self.words or any(
-                _GIVEN_NAME.match(data, found.end()) for found in re.finditer(re.escape(name), data)
-            )
-        return self._binds[name]
 
     @functools.cached_property
     def _found(self) -> tuple[list[tuple[Name, frozenset[str]]], list[Name], frozenset[str]]:
@@ -154,50 +135,10 @@ def notebook_takes(imports: Imports, module: str, name: str) -> bool:
     )
 
 
-class Screened(Struct, frozen=True):
-    """How a file may take a name of a module, as far as that is the same for all modules of one name.
+def screen(imports: Imports, module: str, name: str, starred: bool | None) -> Sequence[Name] | bool:
+    """Whether a file may take a name of a module, by an import, an attribute or a string.
 
-    sure: of any of them. owners: if one of these is the module. rest: by what `Rest` says.
-    """
-
-    sure: bool = False
-    owners: tuple[Name, ...] = ()
-    rest: Rest | None = None
-
-    def takes(self, package: str, is_module: Callable[[Name], bool]) -> bool:
-        """Whether it may take the name of the module in a directory.
-
-        is_module: whether a name in the file may mean the module.
-        """
-        if self.sure or any(map(is_module, self.owners)):
-            return True
-        rest = self.rest
-        if rest is None:
-            return False
-        return (
-            rest.held
-            or (rest.attribute and (not package.isascii() or package.encode() in rest.imports.data))
-            or any(map(is_module, rest.modules))
-        )
-
-
-class Rest(Struct, frozen=True):
-    """A file that reads the name, as an attribute or in ways not written there, if it has the module.
-
-    held: it has. modules: if one of these is the module. attribute: as one of its package, if that is named.
-    """
-
-    imports: Imports
-    held: bool
-    modules: tuple[Name, ...]
-    attribute: bool
-
-
-_SURE = Screened(sure=True)
-
-
-def screen(imports: Imports, module: str, name: str, starred: bool | None) -> Screened | None:
-    """Whether a file may take a name of a module, by an import, an attribute or a string; None: it does not.
+    True: of any module of this name; names: only if one of them means the module.
 
     Args:
         imports: those of the file.
@@ -205,99 +146,57 @@ def screen(imports: Imports, module: str, name: str, starred: bool | None) -> Sc
         starred: whether a star import takes the name; None: only in a file that names it as well.
     """
     if not (module.isascii() and name.isascii()):
-        return _SURE
+        return True
     data = imports.data
     named = name.encode() in data
     starred = (named if starred is None else starred) and imports.stars
     if not (named or starred or imports.dynamic):
-        return None
-    held = False  # whether the file has the module as a whole
+        return False
     owners: list[Name] = []
-    modules: list[Name] = []
+    modules = [item.first(module) for item in imports.whole if module in item.parts]
     for owner, names in imports.taken:
-        own = bool(owner.parts) and owner.parts[0] not in LIBRARY_ROOTS
         if name in names or (starred and "*" in names):
-            if own and owner.parts[1:][-1:] == (module,):  # `middle.module`: any of that name
-                return _SURE
+            if owner.parts[1:][-1:] == (module,) and owner.parts[0] not in LIBRARY_ROOTS:
+                return True  # `middle.module`: any of that name
             owners.append(owner)
         if module in names:
-            held |= own
             modules.append(owner.plus(module))
-    for item in imports.whole:
-        if module in item.parts:
-            held |= item.parts[0] not in LIBRARY_ROOTS and item.parts[0] != module
-            modules.append(item.first(module))
-    rest = None
-    asked = _questions(module, name)
-    named = named and asked.named.search(data) is not None
-    if named or imports.dynamic:
-        is_string = asked.string.search(data) is not None
-        is_file = is_string and asked.file.search(data) is not None
-        if named and (
-            is_file
-            or asked.pair.search(data) is not None
-            or any(_in_string(data, found.start()) for code in asked.code for found in code.finditer(data))
-        ):
-            return _SURE
-        held |= is_file or (is_string and imports.loads)
-        if imports.dynamic or any(_is_read(data, *found.span()) for found in asked.named.finditer(data)):
-            rest = _rest(imports, asked, held, modules, named)
-    return Screened(False, tuple(owners), rest) if owners or rest is not None else None
 
+    def has(form: bytes) -> bool:
+        return _matches(form, module, name).search(data) is not None
 
-def _rest(imports: Imports, asked: _Questions, held: bool, modules: list[Name], named: bool) -> Rest | None:
-    data = imports.data
-    attribute = False
-    for found in asked.attribute.finditer(data):
-        if held:
-            break
-        before = _OWNER.search(data[max(0, found.start() - _LONGEST) : found.start()])
-        if before is not None and before[1].decode("utf-8", "replace") in imports.words:
-            attribute = True
-            # Of anything but its package it is `s = b.module`, whose name is read later.
-            held = named and _ALONE.match(data, found.end()) is not None
-    return Rest(imports, held, tuple(modules), attribute) if held or modules or attribute else None
+    def before(form: bytes) -> Iterator[bytes]:
+        for found in _matches(form, module, name).finditer(data):
+            yield data[max(0, found.start() - _LONGEST) : found.start()]
 
-
-def _is_read(data: bytes, start: int, end: int) -> bool:
-    """Whether a word is an attribute, or a string of its own."""
-    if data[start - 1 : start] in _QUOTES and data[end : end + 1] in _QUOTES:
+    if named and (
+        has(_PAIR) or has(_FILE) or any(_QUOTED.search(text.rpartition(b"\n")[2]) for text in before(_CODE))
+    ):
         return True
-    return data[max(0, start - _LONGEST) : start].rstrip(_BLANK).endswith(b".")
+    if not (imports.dynamic or (named and has(_READ))):
+        return owners
+    if (imports.loads and has(_STRING)) or any(
+        (owned := _OWNER.search(text)) is not None and owned[1].decode("utf-8", "replace") in imports.words
+        for text in before(_ATTRIBUTE)
+    ):
+        return True
+    return owners + modules
 
 
-def _in_string(data: bytes, offset: int) -> bool:
-    """Whether a place may be inside of a string."""
-    line = data.rfind(b"\n", 0, offset) + 1
-    return _STRING.search(data[line:offset]) is not None or any(
-        data.count(quotes, 0, offset) % 2 for quotes in (b"'''", b'"""')
-    )
+# Where else the name of a module is: `module.name`, also in a string that is written in pieces; as the name
+# of a file; in an import, which may be in a string; at the end of a string; and as an attribute.
+_PAIR = rb"%(module)s[\s\\'\"rbufRBUF)]*\.[\s\\'\"rbufRBUF(]*%(name)s\b"
+_FILE = rb"%(module)s(?<=['\"/\\.}\n]%(module)s)[\s'\"\\]*\.py['\"]"
+_CODE = rb"(?:from|import)[ \t]+[\w.]*\b%(module)s\b"
+_STRING = rb"%(module)s(?<=['\"/\\.}\n]%(module)s)['\"]"
+_ATTRIBUTE = rb"\.[\s\\]*%(module)s\b"
+# How the name in it is read.
+_READ = rb"[.'\"][\s\\]*%(name)s\b"
 
 
-class _Questions(Struct, frozen=True):
-    """Patterns for a name of a module."""
-
-    named: re.Pattern[bytes]
-    pair: re.Pattern[bytes]  # `module.name`, also in a string that is written in pieces
-    attribute: re.Pattern[bytes]  # `.module`
-    string: re.Pattern[bytes]  # a string that ends with the module, also as the name of a file
-    file: re.Pattern[bytes]  # the name of its file
-    code: list[re.Pattern[bytes]]  # `from package.module`, `import module`
-
-
-@functools.lru_cache(maxsize=256)
-def _questions(module: str, name: str) -> _Questions:
-    stem, word = re.escape(module).encode(), re.escape(name).encode()
-    patterns = (
-        rb"%s(?!\w)" % word,
-        rb"%s[\s\\'\"rbufRBUF)]*\.[\s\\'\"rbufRBUF(]*%s\b" % (stem, word),
-        rb"\.[\s\\]*%s\b" % stem,
-        rb"%s(?<=['\"/\\.}\n]%s)(?:[\s'\"\\]*\.py)?['\"]" % (stem, stem),
-        rb"%s(?<=['\"/\\.}\n]%s)[\s'\"\\]*\.py['\"]" % (stem, stem),
-    )
-    code = [re.compile(rb"%s[ \t]+[\w.]*\b%s\b" % (keyword, stem)) for keyword in (b"from", b"import")]
-    named, pair, attribute, string, file = map(re.compile, patterns)
-    return _Questions(named, pair, attribute, string, file, code)
+@functools.lru_cache(maxsize=1024)
+def _matches(form: bytes, module: str, name: str) -> re.Pattern[bytes]:
+    return re.compile(form % {b"module": re.escape(module).encode(), b"name": re.escape(name).encode()})
 
 
 # ---- what tests ask --------------------------------------------------------------------------------------
@@ -348,96 +247,41 @@ def _definition(name: str) -> re.Pattern[bytes]:
 
 # ---- what is replaced ------------------------------------------------------------------------------------
 
-# The text around a name that code replaces: `.name =`, `.name: T =`, `.name, x =`;
-# `as thing.name`; and in calls such as `patch("torch.name")` and `patch.multiple(torch, name=mine)`.
-_BOUND = pattern(rb"\bas [\w.]+\Z")
-_CHAIN = pattern(rb"(?<![\w.])(\w+)(?:\.\w+)*\Z")
-# In a block on the line of its header the name may be assigned after all: `else: torch.name = mine`.
-_ANNOTATED = pattern(rb"[\n(,][ \t*]*\w+[ \t]*:[ \t]*\Z")
-_FIRST_WORD = pattern(rb"[ \t>.]*(\w+)")
-_HEADERS = frozenset(b"if elif else for while try except finally with class match case async".split())
-_ASSIGNED = pattern(rb"[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=)")
-# The same of any attribute, to list all of a project at once.
+# `.name =`, `.name: T =`, `.name, x =`; `as thing.name`; and in calls such as `patch("torch.name")`,
+# `patch.multiple(torch, name=mine)`.
+_ASSIGNS = rb"(?=[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=))"
 BOUND = pattern(rb"as [\w.]+\.(\w+)")
-ASSIGNED = pattern(rb"\.(\w+)(?=[ \t]*(?:=|[,:][^=\n]{0,80}=)(?!=))")
+ASSIGNED = pattern(rb"\.(\w+)" + _ASSIGNS)
+_ASSIGNED = rb"as [\w.]+\.%(name)s\b|\.%(name)s" + _ASSIGNS.replace(b"%", b"%%")
+_GIVEN = rb"%(name)s(?:['\"]|(?<![\w.]%(name)s)[ \t]*=(?!=))"
+# An attribute of an object of the class around it, and not of an import.
+_OWN = pattern(rb"(?<![\w.])(?:self|cls)(?:\.\w+)*\Z")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 # A call, not the word alone: patches of pictures are in many files.
-_PATCHING = [pattern(rb"%s(?<!\w%s)[\s\\]*[.()#]" % (word, word)) for word in map(str.encode, PATCHING)]
-_SETS = pattern(rb"(?:set|del)attr\(\s*(\w+)(?:\.\w+)*\s*,")  # `setattr(self.config, name, value)`
+_PATCHING = [
+    pattern(rb"%s(?<!\w%s)[\s\\]*[.()#](?!\s*(?:self|cls)\b)" % (word, word))
+    for word in map(str.encode, PATCHING)
+]
 
 
-def may_assign(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
-    """Whether a file may assign what has this name in something that is imported.
-
-    Args:
-        imports: returns those of the file; called last.
-    """
-    for found in _attributes(name).finditer(data):
-        before = data[max(0, found.start() - _LONGEST) : found.start()]
-        first = _CHAIN.search(before)
-        bound = _BOUND.search(before) is not None
-        if not bound and (
-            _ASSIGNED.match(data, found.end()) is None
-            or (first is not None and _is_annotation(before[: first.start()]))
-        ):
-            continue
-        if first is None or imports().binds(first[1]):
-            return True
-    return False
+def may_replace(data: bytes, name: str) -> bool:
+    """Whether a file may put something else in the place of what ends with this name."""
+    return may_assign(data, name) or (may_patch(data, name) and has_patching_call(data))
 
 
-def _is_annotation(before: bytes) -> bool:
-    """Whether a name is a type, by the text before it: `x: torch.Tensor = y`."""
-    named = _ANNOTATED.search(before)
-    if named is None:
-        return False
-    lines = before.rsplit(b"\n", 2)
-    continued = len(lines) > 1 and lines[-2].endswith((b"\\", b"\\\r"))
-    start = _FIRST_WORD.match(lines[-1])
-    return not continued and (start is None or start[1] not in _HEADERS)
-
-
-def may_patch(data: bytes, imports: Callable[[], Imports], name: str) -> bool:
-    """Whether a call in a file may put something else in the place of what ends with this name.
-
-    Args:
-        imports: returns those of the file; called last.
-    """
-    given = [found.start() for found in _given(name).finditer(data)]
-    return bool(given) and (
-        (any(_is_dotted(data, start) for start in given) and has_patching_call(data))
-        or _patches_imported(data, imports)
-    )
-
-
-def _is_dotted(data: bytes, start: int) -> bool:
-    """Whether a word ends a dotted name in a string, also in one that is written in pieces."""
-    before = data[max(0, start - _LONGEST) : start]
-    if before[-1:] not in _QUOTES:
-        return before.endswith(b".")
-    return before[:-1].rstrip(b"rbufRBUF").rstrip(_BLANK)[-1:] in _QUOTES  # "torch." "name"
-
-
-def _patches_imported(data: bytes, imports: Callable[[], Imports]) -> bool:
-    """Whether a call may replace an attribute of what is imported; most do so of an object of their own."""
+def may_assign(data: bytes, name: str) -> bool:
+    """Whether a file may assign what has this name in something else than `self`."""
     return any(
-        (sets := _SETS.match(data, found.start())) is None or imports().binds(sets[1])
-        for pattern in _PATCHING
-        for found in pattern.finditer(data)
+        _OWN.search(data, max(0, found.start() - _LONGEST), found.start()) is None
+        for found in _matches(_ASSIGNED, "", name).finditer(data)
     )
+
+
+def may_patch(data: bytes, name: str) -> bool:
+    """Whether a call that replaces a name, if there is any in a file, may replace this one."""
+    return _matches(_GIVEN, "", name).search(data) is not None
 
 
 def has_patching_call(data: bytes) -> bool:
     """Whether a file may call something that replaces a name."""
     return any(pattern.search(data) is not None for pattern in _PATCHING)
-
-
-@functools.lru_cache(maxsize=256)
-def _attributes(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\.%s(?!\w)" % re.escape(name).encode())
-
-
-@functools.lru_cache(maxsize=256)
-def _given(name: str) -> re.Pattern[bytes]:
-    word = re.escape(name).encode()
-    return re.compile(rb"%s(?:['\"]|(?<![\w.]%s)[ \t]*=(?!=))" % (word, word))
