@@ -11,13 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from torchmigrate.config.settings import Settings
 from torchmigrate.engine.results import FileResult
 from torchmigrate.findings import Problem
 from torchmigrate.project import discover as discovering
-from torchmigrate.project.discover import discover
+from torchmigrate.project.discover import Discovery, discover_for
 from torchmigrate.rewrite.apply import write_atomic
 from torchmigrate.run.runner import run
 from torchmigrate.source.text import Source, SourceError
+
+
+def discovered(paths: list[Path]) -> Discovery:
+    settings = Settings()
+    return discover_for(paths, lambda _: settings)
 
 
 def check(path: Path) -> FileResult:
@@ -75,7 +81,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_every_bad_file_has_its_line_and_the_rest_is_done(tree: Path, jobs: int) -> None:
-    found = discover([tree])
+    found = discovered([tree])
     results = list(run(found.files, check, jobs))
     assert [result.path.name for result in results] == sorted([*BAD, *GOOD])
     for result in results:
@@ -95,11 +101,11 @@ def test_not_a_file(tmp_path: Path) -> None:
     assert problem(tmp_path / "d.py") == ("is a directory", None)
     assert problem(tmp_path / "loop.py") == ("cannot read: too many levels of symbolic links", None)
     assert problem(tmp_path / "pipe.py") == ("is not a regular file", None)
-    assert discover([tmp_path]).files == []  # and nothing waits for the pipe
+    assert discovered([tmp_path]).files == []  # and nothing waits for the pipe
 
 
 def test_vanished_file(tree: Path) -> None:
-    found = discover([tree])
+    found = discovered([tree])
     (tree / "empty.py").unlink()
     assert problem(tree / "empty.py") == ("cannot read: no such file or directory", None)
     assert len(list(run(found.files, check, 1))) == len(found.files)
@@ -123,7 +129,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_missing_paths(tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text("")
     (tmp_path / "loop").symlink_to("loop")
-    found = discover([tmp_path / "none", tmp_path / "m.py", tmp_path / "loop", tmp_path / "m.py/x"])
+    found = discovered([tmp_path / "none", tmp_path / "m.py", tmp_path / "loop", tmp_path / "m.py/x"])
     assert found.files == [tmp_path / "m.py"]
     assert [(item.path, item.reason) for item in found.problems] == [
         (tmp_path / "loop", "too many levels of symbolic links"),
@@ -138,7 +144,7 @@ def test_links_that_lead_nowhere(tmp_path: Path) -> None:
     (tmp_path / "a.py").symlink_to("b.py")
     (tmp_path / "b.py").symlink_to("a.py")
     (tmp_path / "gone.py").symlink_to("nowhere.py")
-    found = discover([tmp_path])
+    found = discovered([tmp_path])
     assert found.files == [tmp_path / "m.py"]
     assert [(item.path.name, item.reason) for item in found.problems] == [
         ("a.py", "broken symbolic link: too many levels of symbolic links"),
@@ -159,7 +165,7 @@ def closed(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_directory_without_permission(closed: Path) -> None:
-    found = discover([closed.parent])
+    found = discovered([closed.parent])
     if os.geteuid() == 0:  # root enters it all the same
         assert [path.name for path in found.files] == ["x.py", "y.py"]
         assert found.problems == []
@@ -179,7 +185,7 @@ def test_directory_that_cannot_be_listed(closed: Path, monkeypatch: pytest.Monke
         return scandir(path)
 
     monkeypatch.setattr(discovering.os, "scandir", refuse)
-    found = discover([closed.parent])
+    found = discovered([closed.parent])
     assert [path.name for path in found.files] == ["y.py"]
     assert [(item.path, item.reason) for item in found.problems] == [
         (closed, "cannot read the directory: permission denied")

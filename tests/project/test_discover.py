@@ -13,7 +13,8 @@ import pytest
 from harness.program import settings as settings_of
 
 import torchmigrate
-from torchmigrate.project.discover import DEFAULT_EXCLUDE, Discovery, discover, is_excluded
+from torchmigrate.config.settings import Settings
+from torchmigrate.project.discover import DEFAULT_EXCLUDE, Discovery, discover_for, is_excluded
 
 
 @pytest.fixture
@@ -34,8 +35,18 @@ def ignore(text: str, directory: str = ".") -> None:
     (Path(directory) / ".gitignore").write_text(text)
 
 
+def discover(paths: list[Path], **options: object) -> Discovery:
+    settings = Settings(
+        **{
+            name: tuple(value) if isinstance(value, (list, set, frozenset)) else value
+            for name, value in options.items()
+        }  # type: ignore[arg-type]
+    )
+    return discover_for(paths, lambda _: settings)
+
+
 def found(*paths: str, **options: object) -> list[str]:
-    result = discover([Path(path) for path in paths or (".",)], **options)  # type: ignore[arg-type]
+    result = discover([Path(path) for path in paths or (".",)], **options)
     assert result.problems == []
     return [path.as_posix() for path in result.files]
 
@@ -273,11 +284,12 @@ def test_names_that_are_not_text(tree: Path) -> None:
 
 def test_patterns_are_loaded_only_when_needed(tree: Path) -> None:
     make("a/x.py")
-    code = "import sys; from pathlib import Path; from torchmigrate.project.discover import discover; "
+    code = "import sys; from pathlib import Path; from torchmigrate.project.discover import discover_for; "
+    code += "from torchmigrate.config.settings import Settings; settings = Settings(); "
     command = [
         sys.executable,
         "-c",
-        code + "discover([Path()]); print('torchmigrate.files.globs' in sys.modules)",
+        code + "discover_for([Path()], lambda _: settings); print('torchmigrate.files.globs' in sys.modules)",
     ]
     search = [str(Path(torchmigrate.__file__).parents[1]), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search)}

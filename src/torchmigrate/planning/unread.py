@@ -102,15 +102,14 @@ def not_read(
 
 def _others(paths: Sequence[Path], settings: Settings) -> list[Path]:
     """The files of all kinds, those too that the configuration excludes."""
-    from torchmigrate.project.discover import DEFAULT_EXCLUDE, discover
+    from torchmigrate.project.discover import DEFAULT_EXCLUDE, discover_for
 
-    return discover(
-        paths,
-        exclude=[name for name in DEFAULT_EXCLUDE if name not in _OUTPUTS],
-        respect_gitignore=settings.respect_gitignore,
+    every = Settings(
         root=settings.root,
-        suffixes=tuple(end for kind in KINDS for end in kind.ends),
-    ).files
+        exclude=tuple(name for name in DEFAULT_EXCLUDE if name not in _OUTPUTS),
+        respect_gitignore=settings.respect_gitignore,
+    )
+    return discover_for(paths, lambda _: every, tuple(end for kind in KINDS for end in kind.ends)).files
 
 
 def _has(path: Path, words: re.Pattern[bytes]) -> bool:

@@ -74,49 +74,16 @@ class Discovery(Struct, frozen=True):
     problems: list[Problem]
 
 
-def discover(
-    paths: Iterable[Path],
-    *,
-    exclude: Sequence[str] = DEFAULT_EXCLUDE,
-    extend_exclude: Sequence[str] = (),
-    force_exclude: bool = False,
-    respect_gitignore: bool = True,
-    root: Path | None = None,
-    suffixes: tuple[str, ...] = SUFFIXES,
-    include: Sequence[str] | None = None,
-    extend_include: Sequence[str] = (),
-) -> Discovery:
-    """Find the files to check in `paths`; files that are named are taken with any suffix.
-
-    exclude, extend_exclude: names (`build`: any file or directory of that name) or patterns as in
-        .gitignore, relative to `root` (`docs/*.py`, `tests/**/data`).
-    force_exclude: apply them to the given paths and the directories that these are in, too.
-    respect_gitignore: leave out what the .gitignore files and .git/info/exclude of the repository say.
-    root: directory of the project; the current one if not given.
-    suffixes: of the Python files that are looked for.
-    include, extend_include: names or patterns, as for `exclude`, of the files taken from directories;
-        without them, Python and the kinds of `source.other`.
-    Never raises: missing paths, unreadable directories, bad patterns, broken links and those that lead out of
-    the project become problems.
-    """
-    settings = Settings(
-        root=root or Path(),
-        exclude=tuple(exclude),
-        extend_exclude=tuple(extend_exclude),
-        force_exclude=force_exclude,
-        respect_gitignore=respect_gitignore,
-        include=None if include is None else tuple(include),
-        extend_include=tuple(extend_include),
-    )
-    return discover_for(paths, lambda _: settings, suffixes)
-
-
 def discover_for(
     paths: Iterable[Path], settings_in: SettingsIn, suffixes: tuple[str, ...] = SUFFIXES
 ) -> Discovery:
-    """The same where every directory has its settings; those of a path say whether git's ignore files count.
+    """Find the files to check in `paths`; files that are named are taken with any suffix.
 
-    Raises what `settings_in` raises.
+    settings_in: the settings of a directory, which say what of it is excluded; those of a path say whether
+        git's ignore files count.
+    suffixes: of the Python files that are looked for; without them, Python and the kinds of `source.other`.
+    Never raises by itself: missing paths, unreadable directories, bad patterns, broken links and those that
+    lead out of the project become problems.
     """
     paths = list(paths)
     named = [os.path.realpath(path) for path in paths if is_dir(path)]
