@@ -145,6 +145,23 @@ def test_kinds_of_inputs_may_be_recorded(tmp_path: Path, old: str) -> None:
     assert called(repository.report, "after") == {"model.outer": "passed"}
 
 
+def test_functions_of_other_modules_are_looked_at_too(tmp_path: Path, old: str) -> None:
+    files = {
+        "package/__init__.py": "from .core import one\n\n\ndef two():\n    return one() * 2\n",
+        "package/core.py": "def one(factor=2):\n    return factor\n",
+        "tools/script.py": "from beside import writes, size\n\n\ndef both():\n    return size(), writes\n\n\ndef sizes():\n    return size()\n",
+        "tools/beside.py": "import os\n\n\ndef size():\n    return 1\n\n\ndef writes():\n    os.mkdir('x')\n",
+    }
+    repository = Repository(tmp_path, files)
+    repository.upgrade("--old-env", old, "--call-functions")
+    assert called(repository.report, "after") == {
+        "package.two": "passed",
+        "package.core.one": "passed",
+        "tools.beside.size": "passed",
+        "tools.script.sizes": "passed",
+    }
+
+
 FUNCTIONS = {
     "def f(): return 1": True,
     "def f(x=open('model.py')): return 1": False,

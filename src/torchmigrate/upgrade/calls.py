@@ -204,13 +204,21 @@ class Calls:
             if not is_module and self._is_harmless([*(binding.target or "").split("."), *attributes]):
                 return
             statement = binding.statement
-            other = self._file(_absolute(file, statement)) if isinstance(statement, ast.ImportFrom) else None
+            other = self._imported(file, statement) if isinstance(statement, ast.ImportFrom) else None
             assert isinstance(binding.node, ast.alias), "of an import"
             bound = other.names.module.bindings.get(binding.node.name, ()) if other is not None else ()
             if other is None or len(bound) != 1:
                 break
             file, binding = other, bound[0]
         raise _Effect
+
+    def _imported(self, file: _File, statement: ast.ImportFrom) -> _File | None:
+        """The module of the project that an import names, which may be next to the file."""
+        parts, name = file.module.split("."), statement.module or ""
+        if statement.level or name not in self._paths:
+            above = (statement.level or 1) - file.is_package
+            name = ".".join([*parts[: len(parts) - above], *filter(None, [name])])
+        return self._file(name)
 
     def _is_harmless(self, parts: list[str]) -> bool:
         """Whether what has a qualified name has no effects."""
@@ -305,12 +313,3 @@ def _annotations(node: ast.AST) -> Iterator[ast.AST]:
         for found in (getattr(each, "annotation", None), getattr(each, "returns", None)):
             if isinstance(found, ast.AST):
                 yield found
-
-
-def _absolute(file: _File, statement: ast.ImportFrom) -> str:
-    """The module that an import names, which may be next to the file."""
-    if not statement.level:
-        return statement.module or ""
-    parts = file.module.split(".")
-    above = statement.level - file.is_package
-    return ".".join([*parts[: len(parts) - above], *filter(None, [statement.module])])

@@ -196,26 +196,8 @@ class Upgrade:
         self._say(f"torch {environment.torch}, Python {environment.python}")
         before_old = None
         if old is not None:
-            self._say(f"running the tests of the unchanged project on torch {old.torch}")
-            results = self.space.directory / "results.jsonl"
-            if self.functions:
-                self._say(f"  and calling {plural(len(self.functions), 'function')} on made inputs")
-                command = smoke.command(self.space, [*self.imports, *self.functions], results)
-            before_old = self._suite(command, old, "old").run(self.space.base)
-            self._report_run(before_old)
-            if self.functions:
-                compared = smoke.compared(self.functions, results, old.torch)
-                command = smoke.command(self.space, [*self.imports, *compared])
-                verified += (
-                    f"; compared the results of {plural(len(compared), 'function')} on made inputs with "
-                    f"those on torch {old.torch}"
-                )
-                left = {each[1] for each in self.functions} - {each[1] for each in compared}
-                if left:
-                    listed = ", ".join(sorted(left))
-                    self.space.notes.append(
-                        f"not compared, because they give no result on torch {old.torch}: {listed}"
-                    )
+            before_old, command, compared = self._run_before(command, old)
+            verified += compared
         names = self.fixer.names if request.evidence else None
         self.suite = self._suite(command, environment, "target", names)
         self._say(f"running the tests of the unchanged project on torch {environment.torch}")
@@ -325,6 +307,28 @@ class Upgrade:
         if self.request.call_functions:
             self.functions = smoke.calls(self.space.project, self.imports, self.request.path.resolve())
         return smoke.command(self.space, self.imports), verified
+
+    def _run_before(self, command: str, old: Environment) -> tuple[TestRun, str, str]:
+        """The tests in the old environment, the command for the new one, and what it compares, in words."""
+        self._say(f"running the tests of the unchanged project on torch {old.torch}")
+        results = self.space.directory / "results.jsonl"
+        if self.functions:
+            self._say(f"  and calling {plural(len(self.functions), 'function')} on made inputs")
+            command = smoke.command(self.space, [*self.imports, *self.functions], results)
+        run = self._suite(command, old, "old").run(self.space.base)
+        self._report_run(run)
+        if not self.functions:
+            return run, command, ""
+        compared = smoke.compared(self.functions, results, old.torch)
+        left = {each[1] for each in self.functions} - {each[1] for each in compared}
+        if left:
+            listed = ", ".join(sorted(left))
+            self.space.notes.append(
+                f"not compared, because they give no result on torch {old.torch}: {listed}"
+            )
+        number = plural(len(compared), "function")
+        said = f"; compared the results of {number} on made inputs with those on torch {old.torch}"
+        return run, smoke.command(self.space, [*self.imports, *compared]), said
 
     def _suite(
         self, command: str, environment: Environment, name: str, names: frozenset[str] | None = None

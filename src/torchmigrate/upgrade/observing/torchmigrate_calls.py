@@ -12,17 +12,15 @@ import sys
 from itertools import product
 from typing import Any
 
-SECONDS = 20  # that a call may take; fewer than those after which the recorder writes what it saw
+SECONDS = 20  # that a call may take
 _NUMBERS = {"int": 3, "float": 0.5, "bool": True}
 # Tried for tensors until the old environment gives a result: sizes, dtypes, whether some numbers
 # are negative.
 _SHAPES: Any = ([6, 6], [6], [2, 3, 8, 8], [2, 6, 6], [])
 _DTYPES = ("float32", "int64")
 _MOST = 1024  # values of a tensor that are compared
-# dtype -> relative and absolute difference that two results may have; others are compared exactly
-_TOLERANCES = {"float": (1e-6, 1e-9), "float64": (1e-6, 1e-9), "float32": (1e-4, 1e-5)}
-_TOLERANCES.update({"float16": (1e-2, 1e-3), "bfloat16": (5e-2, 1e-2), "complex64": (1e-4, 1e-5)})
-_TOLERANCES.update({"complex128": (1e-6, 1e-9)})
+# What is in a dtype -> the relative difference that two results may have; others are compared exactly.
+_TOLERANCES = (("float16", 1e-2), ("float64", 1e-7), ("float32", 1e-4), ("complex", 1e-4), ("float", 1e-7))
 
 
 class Differs(Exception):
@@ -207,18 +205,24 @@ def _difference(old: "Any", new: "Any", values: bool = True) -> str:
                 return "%s is %s, and was %s" % (path, found, kind)
         return "it has %d parts, and had %d" % (len(new), len(old))
     for (path, kind, before), (_, _, after) in zip(old, new) if values else ():
-        relative, absolute = _TOLERANCES.get(kind.replace("an array of ", "").split(" ")[0], (0, 0))
+        most = next((relative for name, relative in _TOLERANCES if name in kind), 0)
         for number, (one, two) in enumerate(zip(before, after)):
             close = one == two or (one != one and two != two)
-            if not close and not (relative and abs(one - two) <= absolute + relative * abs(one)):
+            if not close and not (most and abs(one - two) <= most * (abs(one) + 0.1)):
                 at = "" if len(before) == 1 else "number %d of " % (number + 1)
                 return "%s%s is %r, and was %r" % (at, path, two, one)
     return ""
 
 
 def restrict() -> None:
-    """Let this process neither go on for long, nor write to a file or a terminal."""
+    """Let this process neither go on for long, nor write to a file or a terminal.
+
+    Nothing is recorded: made inputs are not evidence.
+    """
     signal.alarm(SECONDS)
+    recorder: Any = sys.modules.get("torchmigrate_recorder")
+    if recorder is not None:
+        recorder._EVERY = float("inf")  # the process ends without writing the rest
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

@@ -56,6 +56,7 @@ def _name(item: "Sequence[Any]") -> str:
 def _try(item: "Sequence[Any]") -> int:
     """What one item comes to; the exit code."""
     kind, what, path = item[:3]
+    directory = os.path.dirname(os.path.abspath(path))
     warnings.simplefilter("default")
     warnings.showwarning = _warned
     outcome, message = "passed", ""
@@ -63,12 +64,14 @@ def _try(item: "Sequence[Any]") -> int:
     try:
         if kind == "import":
             sys.argv = [path]
+            sys.path.append(directory)  # scripts import what is next to them
             importlib.import_module(what)
         elif kind == "call":
+            sys.path.append(directory)
             _call(what, item[3])
         else:
             sys.argv = [path, "--help"]
-            sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+            sys.path.insert(0, directory)
             runpy.run_path(path, run_name="__main__")
     except SystemExit as end:
         if end.code not in (None, 0):
