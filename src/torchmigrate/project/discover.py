@@ -82,7 +82,7 @@ def discover_for(
     settings_in: the settings of a directory, which say what of it is excluded; those of a path say whether
         git's ignore files count.
     suffixes: of the Python files that are looked for; without them, Python and the kinds of `source.other`.
-    Never raises by itself: missing paths, unreadable directories, bad patterns, broken links and those that
+    Raises nothing else: missing paths, unreadable directories, bad patterns, broken links and those that
     lead out of the project become problems.
     """
     paths = list(paths)
