@@ -14,8 +14,7 @@ from typing import Any
 
 SECONDS = 20  # that a call may take
 _NUMBERS = {"int": 3, "float": 0.5, "bool": True}
-# Tried for tensors until the old environment gives a result: sizes, dtypes, whether some numbers
-# are negative.
+# Tried for tensors until the old environment gives a result.
 _SHAPES: Any = ([6, 6], [6], [2, 3, 8, 8], [2, 6, 6], [])
 _DTYPES = ("float32", "int64")
 _MOST = 1024  # values of a tensor that are compared
@@ -56,15 +55,14 @@ def old_result(plan: "dict[str, Any]") -> "dict[str, Any]":
 def compare(plan: "dict[str, Any]", old: "dict[str, Any]", torch: str) -> None:
     """Raise Differs where a function does not give what it gave with an older torch."""
     attempt = list(_attempts(plan))[old["attempt"]]
-    frames: list[list[Any]] = []
+    frames: dict[Any, None] = {}  # the last returns, of the function itself at the end
     here = os.getcwd() + os.sep
 
     def note(frame: Any, event: str, argument: object) -> None:
         if event == "return" and frame.f_code.co_filename.startswith(here):
-            place = [frame.f_code.co_filename, frame.f_lineno]
-            if place in frames:
-                frames.remove(place)
-            frames.append(place)
+            place = frame.f_code.co_filename, frame.f_lineno
+            frames.pop(place, None)
+            frames[place] = None
 
     leaves = _leaves_of(plan, attempt, 0, note)
     found = _difference(old["leaves"], leaves, values=not old["random"])
@@ -73,10 +71,11 @@ def compare(plan: "dict[str, Any]", old: "dict[str, Any]", torch: str) -> None:
         given = ", ".join("%s=%s" % (name, _shown(each, attempt)) for name, each in inputs.items())
         where = " for %s" % given if given else ""
         message = "the result is not the same as on torch %s%s: %s" % (torch, where, found)
-        raise Differs(message, frames)
+        raise Differs(message, list(map(list, frames)))
 
 
 def _attempts(plan: "dict[str, Any]") -> "list[tuple[list[int], str, bool]]":
+    """Sizes and dtypes of tensors for which they are not known, and whether some numbers are negative."""
     inputs = [*plan["inputs"].values(), *(plan["forward"] or {}).values()]
     tensors = [each for each in inputs if each[0] == "tensor"]
     shapes = _SHAPES if any(each[2] is None for each in tensors) else _SHAPES[:1]
@@ -107,9 +106,8 @@ def _made(each: "Any", attempt: "tuple[list[int], str, bool]", seed: int) -> "An
         numbers = [(number + seed) % 3 == 0 for number in range(count)]
     elif "int" in dtype:  # none is 0, by which old releases cannot divide
         numbers = [1 + (number * 7 + seed * 3) % 5 for number in range(count)]
-        numbers = [
-            -each if attempt[2] and at % 2 and dtype != "uint8" else each for at, each in enumerate(numbers)
-        ]
+        if attempt[2] and dtype != "uint8":
+            numbers[1::2] = [-each for each in numbers[1::2]]
     else:
         numbers = [(1 + (number * 37 + seed * 11) % 101) / 103.0 for number in range(count)]
         numbers = [2 * each - 1 if attempt[2] else each for each in numbers]
