@@ -391,14 +391,17 @@ def test_without_tests_modules_are_imported_and_scripts_give_their_help(tmp_path
                 "    argparse.ArgumentParser().parse_args()\n    open('trained', 'w')\n"
             ),
             "work.py": "print('hard work')\nopen('worked', 'w')\n",
+            "warns.py": "import warnings\n\nNONE = warnings.warn('torch.old is deprecated')\n",
         },
     )
     done = repository.upgrade()
+    assert [each["path"] for each in repository.report["after"]["warnings"]] == ["warns.py"]
     assert repository.report["before"]["tests"] == {
         "import package": "passed",
         "import package.layers": "failed",
         "help train.py": "failed",
         "import train": "failed",
+        "import warns": "passed",
     }
     assert set(repository.report["after"]["tests"].values()) == {"passed"}
     assert (

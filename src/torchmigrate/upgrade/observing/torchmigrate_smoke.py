@@ -112,7 +112,8 @@ def _warned(
     file: object = None,
     line: object = None,
 ) -> None:
-    write(kind="warning", category=category.__name__, message=str(message)[:MOST], path=filename, line=lineno)
+    said = str(message)[:MOST]
+    write(kind="warning", category=category.__name__, message=said, path=filename, line=lineno, test="")
 
 
 if __name__ == "__main__":
