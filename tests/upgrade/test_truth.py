@@ -44,6 +44,18 @@ def loss():
 
 def product(a, b):
     return torch.ger(a, b)
+
+
+try:
+    import package_of_others
+except ImportError:
+    pass
+
+
+def with_package(x):
+    if x is None:
+        torch.save(1, "path")
+    return package_of_others.run(x)
 """
 TESTS = """\
 import unittest
@@ -81,6 +93,14 @@ def test_removed_but_numpy_fails_first():
 
 def test_another_change_in_the_same_function():
     lib.raises(RuntimeError("expected m1 and m2 to have the same dtype: float != double"), "x")
+
+
+def test_package_that_is_missing():
+    lib.with_package(1)
+
+
+def test_companion_that_is_missing():
+    raise ModuleNotFoundError("No module named 'torchvision'")
 
 
 def test_old_argument_of_a_mock():
@@ -129,6 +149,9 @@ def test_each_failure_has_its_own_cause(tmp_path: Path) -> None:
     assert causes.pop("test_removed").startswith("TM1")
     assert causes.pop("test_removed_but_numpy_fails_first").startswith("not about torch: NumPy removed")
     assert "TM123" not in causes.pop("test_another_change_in_the_same_function")
+    for name, package in (("package", "package_of_others"), ("companion", "torchvision")):
+        said = f"not about torch: the package {package} is not installed"
+        assert causes.pop(f"test_{name}_that_is_missing") == said
     assert "add `.bool()`" in causes.pop("test_group_about_masks")
     assert causes.pop("test_group_about_nothing") == "not about torch, according to the traceback"
     assert "use `.item()`" in causes.pop("test_part")

@@ -30,6 +30,8 @@ DIRECTORY = Path(__file__).with_name("binaries")
 OWNERS = ("torch", "torch.Tensor")
 
 _RELEASES = "# releases:"
+# Forms that the stubs of torch 2.7 and later leave out.
+_FORMS = {"torch.Tensor.set_": "()"}
 Facts = dict[str, set[Version]]  # `torch.Tensor.to` and `torch.Tensor.to(copy)` -> the releases that have it
 Releases = list[tuple[Version, dict[str, ApiEntry]]]
 
@@ -180,6 +182,12 @@ def corrected(library: str, releases: Releases) -> Releases:
             form = f"(*, {', '.join(f'{keyword}=None' for keyword in sorted(keywords))})"
             entry = result[version][at]
             result[version][at] = replace(entry, signatures=(*entry.signatures, form))
+    for name, form in _FORMS.items() if library == "torch" else ():
+        for version, entries in result.items():
+            at = surface.definition(name, version)
+            entry = entries.get(at or name)
+            if at is not None and entry is not None and form not in entry.signatures:
+                entries[at] = replace(entry, signatures=(*entry.signatures, form))
     return list(result.items())
 
 

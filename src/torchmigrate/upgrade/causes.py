@@ -27,6 +27,8 @@ _TORCH = pattern(r"\btorch(?:vision|audio|text|data)?\b|\b[Tt]ensors?\b")
 _IN_TORCH = pattern(r"/site-packages/(?:torch(?:vision|audio|text|data)?|functorch)/")
 _TESTING = pattern(r"/site-packages/torch/testing\b")
 _NO_MODULE = pattern(r"No module named '([\w.]+)'|Module (\w+) is not installed")
+_UNDEFINED = pattern(r"name '(\w+)' is not defined")
+_NOT_INSTALLED = "not about torch: the package {} is not installed"
 # What the machine, or the build of torch, does not have.
 _NO_DEVICE = pattern(
     r"Torch not compiled with \w+ enabled|Found no NVIDIA driver|No (?:CUDA|HIP) GPUs are available"
@@ -248,14 +250,24 @@ class Places:
         }
         return sorted((node.lineno, ast.unparse(node)) for node in quotients)
 
+    def _imports(self, path: str, name: str) -> bool:
+        """Whether a file imports a package of this name, which may not be installed."""
+        tree = self._tree(path)
+        imports = (node for node in (walk(tree) if tree is not None else ()) if isinstance(node, ast.Import))
+        return any(alias.name == name for node in imports for alias in node.names)
+
+    def _tree(self, path: str) -> ast.Module | None:
+        """The syntax tree of a file of the project; None: there is none."""
+        if path not in self._trees:
+            self._trees[path] = None
+            if path.endswith(".py") and not Path(path).is_absolute():
+                with suppress(SourceError):
+                    self._trees[path] = read_source(self.tree / path).parse()
+        return self._trees[path]
+
     def _around(self, frame: Frame, kind: str) -> tuple[int, int] | None:
         """First and last line of the smallest function or class that a frame is in; None: it is in none."""
-        if frame.path not in self._trees:
-            self._trees[frame.path] = None
-            if frame.path.endswith(".py") and not Path(frame.path).is_absolute():
-                with suppress(SourceError):
-                    self._trees[frame.path] = read_source(self.tree / frame.path).parse()
-        tree = self._trees[frame.path]
+        tree = self._tree(frame.path)
         kinds = (ast.ClassDef,) if kind == "class" else (ast.FunctionDef, ast.AsyncFunctionDef)
         around = [
             (node.lineno, node.end_lineno or node.lineno)
@@ -286,8 +298,11 @@ class Places:
             result = run.results[tests[0]]
             known = self.at(result)
             written = None if known or place is None or same else self.written_by(place)
-            near = self.near(result.frames, result.message)
+            near = None if _LACKING.search(result.message) else self.near(result.frames, result.message)
             cause, about = _cause(result, known[1] if known else None, written, near)
+            undefined = _UNDEFINED.search(result.message)
+            if undefined is not None and place is not None and self._imports(place.path, undefined[1]):
+                cause, about = _NOT_INSTALLED.format(undefined[1]), False
             if tests[0] in to_change:
                 cause, about = _expected(result.message), True
             if _OF_DIVISION in cause and (quotients := self.divisions(result.frames)):
@@ -367,11 +382,8 @@ def _cause(
     written: the fixes that wrote the line. near: what changes its behavior near a line of the traceback.
     """
     missing = _NO_MODULE.search(result.message)
-    if missing is not None and not _TORCH.match(missing[1] or ""):
-        return (
-            f"not about torch: the package {(missing[1] or missing[2]).partition('.')[0]} is not installed",
-            False,
-        )
+    if missing is not None and (not _TORCH.match(missing[1] or "") or "." not in missing[1]):
+        return _NOT_INSTALLED.format((missing[1] or missing[2]).partition(".")[0]), False
     if _NO_DEVICE.search(result.message):
         return "not about torch: this environment has no such device", False
     if finding is not None:

@@ -1,4 +1,8 @@
-"""TM362: tensors from `ctx.saved_tensors` that `backward` changes in place."""
+"""TM362: tensors from `ctx.saved_tensors` that `backward` changes in place.
+
+The fix changes a copy, unless `backward` adds to an item and returns the tensor: several calls share such a
+tensor, and add their gradients up in it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from torchmigrate.catalogue.model import Rule
 from torchmigrate.codemods.base.findings import finding_at
 from torchmigrate.codemods.base.in_place import changed_by_call
 from torchmigrate.codemods.base.subclasses import Method, Subclass, subclass_of
-from torchmigrate.findings import Finding, Fix
+from torchmigrate.findings import Finding, Fix, because
 from torchmigrate.match.rule_matches import RuleMatch
 from torchmigrate.rewrite.code import code
 from torchmigrate.rewrite.context import FileContext
@@ -62,7 +66,8 @@ def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[F
             if number is None or number in seen or (not again and number not in inputs):
                 continue
             seen.add(number)
-            fix = _fix(hit.rule, file, name) if not again and file.fixes.may_fix(hit) else None
+            shared = _adds_up(backward, change, name)
+            fix = _fix(hit.rule, file, name, shared) if not again and file.fixes.may_fix(hit) else None
             made = finding_at(hit.rule, file, file.source.span(change), symbol=hit.symbol, fix=fix)
             yield replace(made, message=made.message.replace("x, = ctx.saved_tensors", name.id))
 
@@ -122,7 +127,20 @@ def _read_again(backward: Method, context: str, change: ast.expr) -> bool:
     )
 
 
-def _fix(rule: Rule, file: FileContext, name: ast.Name) -> Fix | None:
+def _adds_up(backward: Method, change: ast.expr, name: ast.Name) -> bool:
+    """Whether a change adds to an item of a variable that is returned."""
+    adds = any(isinstance(node, ast.AugAssign) and node.target is change for node in walk(backward))
+    return (
+        adds
+        and isinstance(change, ast.Subscript)
+        and any(
+            isinstance(node, ast.Return) and name.id in (getattr(part, "id", "") for part in walk(node))
+            for node in walk(backward)
+        )
+    )
+
+
+def _fix(rule: Rule, file: FileContext, name: ast.Name, shared: bool) -> Fix | None:
     bindings = file.flow.index.scope_of(name).bindings.get(name.id, ())
     made = [item.statement for item in bindings if isinstance(item.statement, ast.Assign)]
     if len(made) != 1 or any(
@@ -131,9 +149,13 @@ def _fix(rule: Rule, file: FileContext, name: ast.Name) -> Fix | None:
         return None
     rewriting = file.rewriting()
     try:
-        rewriting.add_behind(made[0], code("$name = $name.clone()", name=name.id))
+        new = "$name = $name.data" if shared else "$name = $name.clone()"
+        rewriting.add_behind(made[0], code(new, name=name.id))
         edits = rewriting.edits()
     except Crowded:
         return None
     level, reasons = applicability(rule.cases[0], rule, file.versions)
+    if shared:
+        reasons = because("torch before 1.10 took the old values for granted as well; gradients may be wrong")
+        return file.fixes.fix(rule, f"Change `{name.id}.data`", level, reasons, edits)
     return file.fixes.fix(rule, f"Change a copy of `{name.id}`", level, reasons, edits)
