@@ -1,20 +1,42 @@
-"""The bytes of the files of a project, in one piece: a word is looked for in all of them at once."""
+"""The bytes of the files of a project, in one piece: a word is looked for in all of them at once.
+
+And what is worked out of them, kept.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from torchmigrate.patterns import pattern
 
+K = TypeVar("K")
+V = TypeVar("V")
 # Every byte that is not part of a word as a space; of names that are not ASCII all bytes are parts.
 _SPACED = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256)
 )
 _ESCAPE = pattern(rb"\\[abfnrtv]")
 _ESCAPED = pattern(rb"\\[abfnrtv](\w+)")  # the word in "\nword"
+
+
+class Kept(dict[K, V]):
+    """What is worked out for a key when it is first looked up.
+
+    Args:
+        work: does so.
+    """
+
+    def __init__(self, work: Callable[[K], V]) -> None:
+        super().__init__()
+        self._work = work
+
+    def __missing__(self, key: K) -> V:
+        self[key] = found = self._work(key)
+        return found
 
 
 class Contents:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from torchmigrate.files.paths import entries, exists
 from torchmigrate.patterns import pattern
-from torchmigrate.project.contents import Contents
+from torchmigrate.project.contents import Contents, Kept
 from torchmigrate.project.discover import SettingsIn
 from torchmigrate.project.importers import Taken, imported_at_import, is_reached
 from torchmigrate.project.listing import (
@@ -78,19 +78,21 @@ class Project:
     def __init__(self, root: Path, settings_in: SettingsIn | None) -> None:
         self.root = root
         self.settings_in = settings_in
-        self._mentions: dict[Path, Mentions | None] = {}
-        self._mentioning: dict[str, list[Path]] = {}
+        # By path: of a file, of a notebook for `_imports_in`.
+        self._mentions = Kept(self._read)
+        self._imports = Kept(self._imports_of)
+        self._imports_in = Kept(self._imports_of_notebook)
+        self._at_import = Kept(self._imported_at_import)
+        self._values = Kept(self._values_of)
+        self._states = Kept(self._states_in)
+        # By the last part of a name.
+        self.mentioning = Kept(self._mentioning)
+        self.loading = Kept(self._loading)
+        self.replacing = Kept(self._replacing)
         self._screens: dict[
             tuple[str, str, bool | None],
             tuple[list[tuple[Path, Sequence[Name] | Literal[True]]], Iterator[Path]],
         ] = {}
-        self._replacing: dict[str, list[Path]] = {}
-        self._imported: dict[Path, Imports] = {}
-        self._loading: dict[str, list[tuple[bytes, Imports]]] = {}
-        self._imported_by: dict[Path, Imports] = {}
-        self._own_states: dict[Path, OwnStates | None] = {}
-        self._values: dict[Path, ModuleValues | None] = {}
-        self._imported_at_import: dict[Path, list[Taken]] = {}
 
     def load(self) -> None:
         """Read the files, and look through them for what most runs ask."""
@@ -101,11 +103,11 @@ class Project:
         """Python files that are not excluded, by their real paths; none where they are too much."""
         return self._python or _NOTHING
 
-    @functools.cached_property
+    @cached_property
     def _python(self) -> Contents | None:
         return self._held(lambda path: path.suffix != NOTEBOOK)
 
-    @functools.cached_property
+    @cached_property
     def notebooks(self) -> Contents | None:
         """Notebooks that are not excluded, without the pictures in them; None: they are too much."""
         return self._held(lambda path: path.suffix == NOTEBOOK)
@@ -128,7 +130,7 @@ class Project:
         held = Contents(contents())
         return held if left >= 0 else None
 
-    @functools.cached_property
+    @cached_property
     def _listed(self) -> list[Path] | None:
         """The paths of the files; None: there is too much to look at."""
         return files_of(self.root, self.settings_in)
@@ -140,22 +142,22 @@ class Project:
 
     # ---- checkpoints ---------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def _saved(self) -> SavedFiles:
         return SavedFiles(self.root, self.contents)
 
     def saves_objects(self, path: Path) -> bool:
         """Whether a file of the project writes checkpoints with more than tensors, which `path` may read."""
-        return self.too_big or self._saved.saves_objects(path.parent)
+        return self.too_big or self._saved.saves_objects[path.parent]
 
     def saves_plainly(self, path: Path, name: str) -> bool | None:
         """Whether a file in the directory of `path` saves what is plain under a file name.
 
         False: a file of the project saves anything else under it; None: no file of the directory saves any.
         """
-        return False if self.too_big else self._saved.saves_plainly(path.parent, name)
+        return False if self.too_big else self._saved.saves_plainly[path.parent, name]
 
-    @functools.cached_property
+    @cached_property
     def _deciding(self) -> list[tuple[Path, tuple[str, ...]]]:
         """Where a package (or `conftest.py`) sets what `torch.load` reads, and the name of the package."""
         found = []
@@ -173,7 +175,7 @@ class Project:
             if directory in path.parents:
                 return True
             if package and self.contents.get(path) is not None:
-                imports = self._imports_of(path)
+                imports = self._imports[path]
                 names = [*imports.whole, *(name for name, _ in imports.taken)]
                 if any(name.base is None and name.parts[: len(package)] == package for name in names):
                     return True
@@ -181,7 +183,7 @@ class Project:
 
     # ---- words ---------------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def modules(self) -> dict[str, list[Path]]:
         """Last name of a module -> its files."""
         found: dict[str, list[Path]] = {}
@@ -189,51 +191,39 @@ class Project:
             found.setdefault(module_parts(path)[-1], []).append(path)
         return found
 
-    @functools.cached_property
+    @cached_property
     def _naming(self) -> dict[bytes, list[Path]]:
         """Last name of a module -> the files that have it in them as a word."""
         return self.contents.naming(
             frozenset(os.fsencode(name) for name in self.modules if name.isidentifier())
         )
 
-    def mentioning(self, module: str) -> list[Path]:
+    def _mentioning(self, module: str) -> list[Path]:
         """The files that have the last name of a module in them."""
-        if module not in self._mentioning:
-            name = os.fsencode(module)
-            identifier = module in self.modules and module.isidentifier()
-            if not identifier:
-                found = [*self.contents.holding(name)]
-            elif len(name) < _SHORT or len(self._mentioning) >= _FEW:
-                found = self._naming.get(name, [])
-            else:  # a run that makes few fixes need not know all
-                found = self.contents.having(name)
-            self._mentioning[module] = found
-        return self._mentioning[module]
+        name = os.fsencode(module)
+        if module not in self.modules or not module.isidentifier():
+            return [*self.contents.holding(name)]
+        # A run that makes few fixes need not know all.
+        few = len(name) >= _SHORT and len(self.mentioning) < _FEW
+        return self.contents.having(name) if few else self._naming.get(name, [])
 
-    def loading(self, module: str) -> list[tuple[bytes, Imports]]:
+    def _loading(self, module: str) -> list[tuple[bytes, Imports]]:
         """What the notebooks hold that may import or run a module, and their imports."""
-        if module not in self._loading:
-            notebooks = self.notebooks or _NOTHING
-            held = ((path, notebooks[path]) for path in notebooks.holding(os.fsencode(module)))
-            self._loading[module] = [
-                (data, self._imports_in(path, data))
-                for path, data in held
-                if _has_word(data, module) and (_RUN in data or module in self._imports_in(path, data).words)
-            ]
-        return self._loading[module]
+        notebooks = self.notebooks or _NOTHING
+        held = ((path, notebooks[path]) for path in notebooks.holding(os.fsencode(module)))
+        return [
+            (data, self._imports_in[path])
+            for path, data in held
+            if _has_word(data, module) and (_RUN in data or module in self._imports_in[path].words)
+        ]
 
-    def _imports_in(self, notebook: Path, data: bytes) -> Imports:
-        if notebook not in self._imported_by:
-            self._imported_by[notebook] = notebook_imports(data)
-        return self._imported_by[notebook]
-
-    @functools.cached_property
+    @cached_property
     def _with_calls(self) -> set[Path]:
         """The files that may call what puts something else in the place of a name."""
         named = {path for word in PATCHING for path in self.contents.holding(word.encode())}
         return {path for path in named if has_patching_call(self.contents[path])}
 
-    @functools.cached_property
+    @cached_property
     def _assigning(self) -> dict[bytes, set[Path]]:
         """Attribute -> the files that may assign one of that name."""
         found = self.contents.by_word(ASSIGNED)
@@ -241,19 +231,16 @@ class Project:
             found.setdefault(name, set()).update(paths)
         return found
 
-    def replacing(self, name: str) -> list[Path]:
+    def _replacing(self, name: str) -> list[Path]:
         """The files that may put something else in the place of what has this last part in its name."""
-        if name not in self._replacing:
-            word = name.encode()
-            paths = self._assigning.get(word, ()) if name.isascii() else self.contents.holding(word)
-            found = {path for path in paths if may_assign(self.contents[path], name)}
-            found.update(path for path in self._with_calls if may_patch(self.contents[path], name))
-            self._replacing[name] = sorted(found)
-        return self._replacing[name]
+        word = name.encode()
+        paths = self._assigning.get(word, ()) if name.isascii() else self.contents.holding(word)
+        found = {path for path in paths if may_assign(self.contents[path], name)}
+        return sorted(found.union(path for path in self._with_calls if may_patch(self.contents[path], name)))
 
     # ---- classes that keep state, and what they derive from -----------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def _with_states(self) -> list[Path]:
         """The files with a class that makes its state dict itself."""
         return [*self.contents.holding(b"def %s(" % STATE.encode())]
@@ -267,7 +254,7 @@ class Project:
         if not any(b"class %s" % os.fsencode(word) in self.contents[path] for path in self._with_states):
             return False
         module = self._defining(name, path, STEPS)
-        states = self._states_in(module) if module is not None else None
+        states = self._states[module] if module is not None else None
         return states is not None and states.keeps_objects(
             word, called, lambda node: self._is_plain_in(node, module)
         )
@@ -281,7 +268,7 @@ class Project:
         return self._bases_in(module, name.parts[-1], without, STEPS) if module is not None else set()
 
     def _bases_in(self, module: Path, name: str, without: str, steps: int) -> set[str]:
-        states, mentions = self._states_in(module), self._mentions_of(module)
+        states, mentions = self._states[module], self._mentions[module]
         made = states.classes.get(name) if states is not None else None
         if states is None or made is None or mentions is None or not steps:
             return set()
@@ -304,20 +291,18 @@ class Project:
     def is_plain(self, path: Path, name: Name) -> bool:
         """Whether what a file imports under a name is known to be text or a number."""
         module = self._defining(name, path, STEPS)
-        states = self._states_in(module) if module is not None else None
+        states = self._states[module] if module is not None else None
         return states is not None and states.is_plain(name.parts[-1])
 
     def _is_plain_in(self, node: ast.expr, path: Path | None) -> bool:
         """Whether what a name in a file means, which an import binds, is known to be text or a number."""
-        found = self._mentions_of(path) if path is not None else None
+        found = self._mentions[path] if path is not None else None
         meant = found.meanings(node) if found is not None else []
         return bool(meant) and all(path is not None and self.is_plain(path, name) for name in meant)
 
     def _states_in(self, path: Path) -> OwnStates | None:
-        if path not in self._own_states:
-            saved = self._saved.of(path)
-            self._own_states[path] = OwnStates(saved) if saved is not None else None
-        return self._own_states[path]
+        saved = self._saved.of[path]
+        return None if saved is None else OwnStates(saved)
 
     def _defining(self, name: Name, other: Path, steps: int) -> Path | None:
         """The module that binds a name, by more than an import; None: there is none, or more."""
@@ -330,7 +315,7 @@ class Project:
             for path in [each for part in last for each in self.modules.get(part, ())]:
                 if path == other or not self._is(owner, other, path):
                     continue
-                states, mentions = self._states_in(path), self._mentions_of(path)
+                states, mentions = self._states[path], self._mentions[path]
                 if states is not None and word in states:
                     found.add(path)
                 elif mentions is not None and steps:
@@ -352,8 +337,8 @@ class Project:
         if self.too_big:
             return True
         if path.suffix == NOTEBOOK:  # which `import` does not find
-            held = [data for data, _ in self.loading(module)]
-            held += [self.contents[other] for other in self.mentioning(module)]
+            held = [data for data, _ in self.loading[module]]
+            held += [self.contents[other] for other in self.mentioning[module]]
             return self.notebooks is None or any(
                 _has_word(data, name) and _TAKES_NOTEBOOKS.search(data) for data in held
             )
@@ -367,7 +352,7 @@ class Project:
             or self.notebooks is None
             or any(
                 _has_word(data, name) and (_RUN in data or notebook_takes(imports, module, name))
-                for data, imports in self.loading(module)
+                for data, imports in self.loading[module]
             )
         )
 
@@ -378,22 +363,15 @@ class Project:
 
         As far as somebody asks, once for all modules of that name: `train.py` is in every directory.
         """
-        found, left = self._screens.setdefault((module, name, starred), ([], iter(self.mentioning(module))))
+        found, left = self._screens.setdefault((module, name, starred), ([], iter(self.mentioning[module])))
         yield from found
         for other in left:
-            if owners := screen(self._imports_of(other), module, name, starred):
+            if owners := screen(self._imports[other], module, name, starred):
                 found.append((other, owners))
                 yield other, owners
 
-    def _imports_of(self, other: Path) -> Imports:
-        if other not in self._imported:
-            self._imported[other] = Imports(
-                functools.partial(self.contents.__getitem__, other), other.parent.parts
-            )
-        return self._imported[other]
-
     def _takes(self, other: Path, path: Path, name: str, starred: bool | None) -> bool:
-        found = self._mentions_of(other)
+        found = self._mentions[other]
         if found is None:  # it does not parse: Python 2
             return _has_word(self.contents[other], name)
         starred = _has_word(self.contents[other], name) if starred is None else starred
@@ -435,8 +413,8 @@ class Project:
         """Whether another file of the project puts something else in the place of a name of this module."""
         if self.too_big:
             return False
-        for other in self.replacing(name):
-            found = self._mentions_of(other)
+        for other in self.replacing[name]:
+            found = self._mentions[other]
             if other == path or found is None:
                 continue
             for item in found.patched:
@@ -449,13 +427,13 @@ class Project:
         if self.too_big:
             return None
         last = qualified.rpartition(".")[2]
-        for other in self.replacing(last):
+        for other in self.replacing[last]:
             if other != path and self._patches(other, qualified, last):
                 return other
         return None
 
     def _patches(self, other: Path, qualified: str, last: str) -> bool:
-        found = self._mentions_of(other)
+        found = self._mentions[other]
         if found is None:
             return False
         return last in found.patched_anywhere or any(
@@ -477,7 +455,7 @@ class Project:
         for size in range(1, len(item.parts) - 1):
             module = replace(item, parts=item.parts[:size])
             for path in self.modules.get(item.parts[size - 1], ()):
-                found = self._mentions_of(path) if steps and self._is(module, other, path) else None
+                found = self._mentions[path] if steps and self._is(module, other, path) else None
                 for bound in found.bound(item.parts[size]) if found is not None else ():
                     yield from self._in_library(bound.plus(*item.parts[size + 1 :]), path, steps - 1)
 
@@ -497,19 +475,19 @@ class Project:
             asked = [name.plus(attribute) for attribute in attributes if attribute]
             if attributes and not any(self.said(each, frozenset(), other, steps) for each in asked):
                 return ()
-            values = self._values_of(module)
+            values = self._values[module]
             return () if values is None else (Foreign(name.parts[-1], NO_TREE, values),)
         module = self._only(replace(name, parts=name.parts[:-1]), other)
         if module is None:
             return ()
         wanted = name.parts[-1]
         tells = may_tell(self.contents.get(module) or b"", wanted)
-        values = self._values_of(module) if tells else None
+        values = self._values[module] if tells else None
         held = values(ast.Name(wanted, ast.Load())) if values is not None else ()
         if is_about_tests(held):
             return held if is_telling(held) else ()
         # It may have it from another file itself.
-        imports = self._imports_of(module)
+        imports = self._imports[module]
         named = [owner.plus(wanted) for owner, names in imports.taken if wanted in names]
         if len(named) > 1:
             return ()
@@ -527,7 +505,7 @@ class Project:
                 if (dotted := _as_in(name, own.split("."))) is not None:
                     return dotted
             module = None if self.too_big else self._only(replace(name, parts=name.parts[:-1]), path)
-            found = self._mentions_of(module) if module is not None else None
+            found = self._mentions[module] if module is not None else None
             bound = found.bound(name.parts[-1]) if found is not None else ()
             if module is None or len(bound) != 1 or _defines(self.contents[module], name.parts[-1]):
                 return None
@@ -540,38 +518,31 @@ class Project:
         found = [path for part in last for path in self.modules.get(part, ()) if self._is(name, other, path)]
         return found[0] if len(found) == 1 and found[0] != other else None
 
-    def _values_of(self, path: Path) -> ModuleValues | None:
-        if path not in self._values:
-            self._values[path] = values_of(path, self.contents.get(path))
-        return self._values[path]
-
     # ---- imports -------------------------------------------------------------------------------------
 
     def importers(self, path: Path) -> list[Path]:
         module = module_parts(path)[-1]
         found = {
             other
-            for other in self.mentioning(module)
+            for other in self.mentioning[module]
             if other != path
             and other.suffix == ".py"
-            and (module in self._imports_of(other).words)
-            and any(self._imports(taken, other, path) for taken in self._at_import(other))
+            and (module in self._imports[other].words)
+            and any(self._is_import(taken, other, path) for taken in self._at_import[other])
         }
         if path.name == "__init__.py":
             inside = (other for other in self.contents.paths if path.parent in other.parents)
             found.update(other for other in inside if other != path and other.suffix == ".py")
         return sorted(found)
 
-    def _at_import(self, path: Path) -> list[Taken]:
-        if path not in self._imported_at_import:
-            try:
-                tree = Source.from_bytes(self.contents[path], path).parse()
-                self._imported_at_import[path] = imported_at_import(tree, path.parent.parts)
-            except (SourceError, RecursionError):
-                self._imported_at_import[path] = []
-        return self._imported_at_import[path]
+    def _imported_at_import(self, path: Path) -> list[Taken]:
+        try:
+            tree = Source.from_bytes(self.contents[path], path).parse()
+            return imported_at_import(tree, path.parent.parts)
+        except (SourceError, RecursionError):
+            return []
 
-    def _imports(self, taken: Taken, other: Path, path: Path) -> bool:
+    def _is_import(self, taken: Taken, other: Path, path: Path) -> bool:
         """Whether what is taken in a file is surely the module at `path`."""
         name = taken.name
         if self._only(name, other) != path:
@@ -600,10 +571,23 @@ class Project:
             return (*directory.parts, *name.parts) == module
         return True
 
-    def _mentions_of(self, path: Path) -> Mentions | None:
-        if path not in self._mentions:
-            self._mentions[path] = _mentions(path, self.contents.get(path))
-        return self._mentions[path]
+    def _imports_of(self, path: Path) -> Imports:
+        return Imports(partial(self.contents.__getitem__, path), path.parent.parts)
+
+    def _imports_of_notebook(self, path: Path) -> Imports:
+        return notebook_imports((self.notebooks or _NOTHING)[path])
+
+    def _values_of(self, path: Path) -> ModuleValues | None:
+        return values_of(path, self.contents.get(path))
+
+    def _read(self, path: Path) -> Mentions | None:
+        """What a file takes and patches; None: it cannot be parsed."""
+        try:
+            data = self.contents.get(path)
+            source = Source.read(path) if data is None else Source.from_bytes(data, path)
+            return Mentions(source.parse(), path.parent.parts)
+        except (SourceError, RecursionError):
+            return None
 
 
 def _imports(text: str, module: str) -> bool:
@@ -614,12 +598,12 @@ def _imports(text: str, module: str) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=MOST_FILES)
+@lru_cache(maxsize=MOST_FILES)
 def _parent(path: Path) -> Path:
     return path.parent
 
 
-@functools.lru_cache(maxsize=MOST_FILES)
+@lru_cache(maxsize=MOST_FILES)
 def module_parts(path: Path) -> tuple[str, ...]:
     """A module as the parts of its absolute path; a package is its directory."""
     return path.parent.parts if path.stem == "__init__" else (*path.parent.parts, path.stem)
@@ -644,15 +628,6 @@ def _defines(data: bytes, name: str) -> bool:
     """Whether a module may bind a name otherwise than by an import."""
     defined = rb"^[ \t]*(?:(?:async )?def |class )?%s[ \t]*[=(:]" % re.escape(os.fsencode(name))
     return re.search(defined, data, re.MULTILINE) is not None
-
-
-def _mentions(path: Path, data: bytes | None) -> Mentions | None:
-    """What a file takes and patches; None: it cannot be parsed."""
-    try:
-        source = Source.read(path) if data is None else Source.from_bytes(data, path)
-        return Mentions(source.parse(), path.parent.parts)
-    except (SourceError, RecursionError):
-        return None
 
 
 def _has_word(data: bytes, name: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 from torchmigrate.files.paths import entries
@@ -21,7 +21,7 @@ from torchmigrate.project.checkpoints import (
     may_save,
     may_write,
 )
-from torchmigrate.project.contents import Contents
+from torchmigrate.project.contents import Contents, Kept
 from torchmigrate.semantics.flow.values import ValueFlow
 from torchmigrate.semantics.walk.resolver import resolve
 from torchmigrate.source.text import Source, SourceError
@@ -38,68 +38,58 @@ class SavedFiles:
     def __init__(self, root: Path, contents: Contents) -> None:
         self.root = root
         self.contents = contents
-        self._saved_by: dict[Path, Saved | None] = {}
-        self._objects_for: dict[Path, bool] = {}
-        self._numeric: dict[str, bool] = {}
-        self._with_settings: dict[Path, bool] = {}
-        self._plain: dict[str, dict[Path, bool | None]] = {}
+        self.of = Kept(self._saved)
+        self.saves_objects = Kept(self._saves_objects_for)  # by the directory that may read that
+        self.saves_plainly = Kept(self._saves_plainly)
+        self._numeric = Kept(self._gives_numbers)
+        self._with_settings = Kept(self._saves_settings)
 
-    @functools.cached_property
+    @cached_property
     def _writing(self) -> set[Path]:
         """The files that may write checkpoints themselves."""
         renaming = {path for path in self.contents.holding(RENAMES) if may_write(self.contents[path])}
         return renaming.union(self.contents.holding(SAVES))
 
-    @functools.cached_property
+    @cached_property
     def _maybe_saving(self) -> list[Path]:
         return sorted(self._writing.union(*map(self.contents.holding, WRITERS)))
 
     def _saves_settings(self, path: Path) -> bool:
         """Whether a file seems to save settings as objects."""
-        if path not in self._with_settings:
-            self._with_settings[path] = may_hold_settings(self.contents[path])
-        return self._with_settings[path]
+        return may_hold_settings(self.contents[path])
 
-    @functools.cached_property
+    @cached_property
     def _saving(self) -> list[Path]:
         """The files that may write checkpoints, or make them."""
         named = self._writing.union(*map(self.contents.holding, (STATES, GROUPS)))
         return sorted(path for path in named if may_save(self.contents[path]))
 
-    def of(self, path: Path) -> Saved | None:
+    def _saved(self, path: Path) -> Saved | None:
         """What a file saves; None: it cannot be parsed."""
-        if path not in self._saved_by:
-            try:
-                source = Source.from_bytes(self.contents[path], path)
-                flow = ValueFlow(resolve(source.parse(), source))
-                self._saved_by[path] = Saved(flow, self.contents[path])
-            except (SourceError, RecursionError):
-                self._saved_by[path] = None
-        return self._saved_by[path]
+        try:
+            source = Source.from_bytes(self.contents[path], path)
+            return Saved(ValueFlow(resolve(source.parse(), source)), self.contents[path])
+        except (SourceError, RecursionError):
+            return None
 
-    def saves_objects(self, directory: Path) -> bool:
+    def _saves_objects_for(self, directory: Path) -> bool:
         """Whether a file writes checkpoints with more than tensors, which those of a directory may read."""
-        if directory not in self._objects_for:
-            self._objects_for[directory] = any(
-                self._may_belong(directory, path.parent) and self._saves_settings(path)
-                for path in self._maybe_saving
-            ) or any(
-                self._may_belong(directory, path.parent) and self._saves_objects(path)
-                for path in self._saving
-            )
-        return self._objects_for[directory]
+        return any(
+            self._may_belong(directory, path.parent) and self._with_settings[path]
+            for path in self._maybe_saving
+        ) or any(
+            self._may_belong(directory, path.parent) and self._saves_objects(path) for path in self._saving
+        )
 
     def _saves_objects(self, path: Path) -> bool:
         """Whether what a file saves may hold numbers of NumPy or other objects in addition to state dicts."""
-        saved = self.of(path)
-        return saved is None or saved.holds_objects or any(map(self._gives_numbers, saved.measured_by))
+        saved = self.of[path]
+        return saved is None or saved.holds_objects or any(self._numeric[each] for each in saved.measured_by)
 
     def _gives_numbers(self, function: str) -> bool:
         """Whether a function of this name stands in a file that computes with NumPy."""
-        if function not in self._numeric:
-            files = self.contents.holding(b"def %s(" % os.fsencode(function))
-            self._numeric[function] = any(is_numeric(self.contents[path]) for path in files)
-        return self._numeric[function]
+        files = self.contents.holding(b"def %s(" % os.fsencode(function))
+        return any(is_numeric(self.contents[path]) for path in files)
 
     def _may_belong(self, one: Path, other: Path) -> bool:
         """Whether scripts in a directory may read what those in another write.
@@ -114,7 +104,7 @@ class SavedFiles:
         common = Path(os.path.commonpath([one, other]))
         return common == self.root or any(name.endswith(".py") for name in entries(common))
 
-    @functools.cached_property
+    @cached_property
     def _saving_nearby(self) -> dict[Path, list[Path]]:
         """Directory -> its files that save something."""
         found: dict[Path, list[Path]] = {}
@@ -127,19 +117,19 @@ class SavedFiles:
         ends = last_in_string(name)
         return [path for path in paths if ends.search(self.contents[path])]
 
-    def saves_plainly(self, directory: Path, name: str) -> bool | None:
-        """Whether what is saved under a name in or near a directory is plain; None: nothing is."""
-        if name not in self._plain or directory not in self._plain[name]:
-            plain = self._written_plainly(name, self._ending(name, self._saving_nearby.get(directory, ())))
-            if plain:
-                every = [path for paths in self._saving_nearby.values() for path in paths]
-                named = self._ending(name, every)
-                near = [path for path in named if self._may_belong(directory, path.parent)]
-                plain = self._written_plainly(name, near)
-            self._plain.setdefault(name, {})[directory] = plain
-        return self._plain[name][directory]
+    def _saves_plainly(self, asked: tuple[Path, str]) -> bool | None:
+        """Whether what is saved in or near a directory under a name is plain; None: nothing is."""
+        directory, name = asked
+        plain = self._written_plainly(name, self._ending(name, self._saving_nearby.get(directory, ())))
+        if not plain:
+            return plain
+        every = [path for paths in self._saving_nearby.values() for path in paths]
+        named = self._ending(name, every)
+        return self._written_plainly(
+            name, [path for path in named if self._may_belong(directory, path.parent)]
+        )
 
     def _written_plainly(self, name: str, paths: Iterable[Path]) -> bool | None:
         """Whether files save what is plain under a name, all that save any; None: none does."""
-        written = [saved.plainly.get(name) if (saved := self.of(path)) else False for path in paths]
+        written = [saved.plainly.get(name) if (saved := self.of[path]) else False for path in paths]
         return False if False in written else True in written or None
