@@ -62,18 +62,7 @@ _THROUGH = frozenset(
     ).split()
 )
 _GIVES_NUMBERS = frozenset(
-    [
-        "parameters",
-        "named_parameters",
-        "item",
-        "tolist",
-        "isoformat",
-        "strftime",
-        "format",
-        "size",
-        "dim",
-        "numel",
-    ]
+    "parameters named_parameters item tolist isoformat strftime format size dim numel".split()
 )
 _SAME = frozenset(
     (

@@ -19,7 +19,6 @@ V = TypeVar("V")
 _SPACED = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256)
 )
-_ESCAPE = pattern(rb"\\[abfnrtv]")
 _ESCAPED = pattern(rb"\\[abfnrtv](\w+)")  # the word in "\nword"
 
 
@@ -77,22 +76,6 @@ class Contents:
             number = bisect_right(self._starts, start) - 1
             yield self.paths[number]
             start = self._data.find(word, self._starts[number + 1])
-
-    def having(self, word: bytes) -> list[Path]:
-        """The files of `naming` for one word, in less time than that takes for all."""
-        found = []
-        start = self._data.find(word)
-        while start >= 0:
-            after = start + len(word)
-            before = self._data[max(start - 2, 0) : start]
-            # Escaped, as in "\\nword", it is a word as well.
-            begins = not before or before[-1:].translate(_SPACED) == b" " or _ESCAPE.fullmatch(before)
-            if begins and self._data[after : after + 1].translate(_SPACED) == b" ":
-                number = bisect_right(self._starts, start) - 1
-                found.append(self.paths[number])
-                after = self._starts[number + 1]
-            start = self._data.find(word, after)
-        return found
 
     def naming(self, words: frozenset[bytes]) -> dict[bytes, list[Path]]:
         """The files that have each of some words, which are identifiers, in code or in a string."""

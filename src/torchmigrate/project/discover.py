@@ -82,8 +82,8 @@ def discover_for(
     settings_in: the settings of a directory, which say what of it is excluded; those of a path say whether
         git's ignore files count.
     suffixes: of the Python files that are looked for; without them, Python and the kinds of `source.other`.
-    Raises nothing else: missing paths, unreadable directories, bad patterns, broken links and those that
-    lead out of the project become problems.
+    Raises what `settings_in` raises. Missing paths, unreadable directories, bad patterns, broken links and
+    those that lead out of the project become problems.
     """
     paths = list(paths)
     named = [os.path.realpath(path) for path in paths if is_dir(path)]

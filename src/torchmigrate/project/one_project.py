@@ -62,8 +62,6 @@ _PICTURE = pattern(rb'"image/[a-z]+":\s*"[^"]*"')  # most of what is in a notebo
 _RUN = b"%run"
 # `%run layers.ipynb`, and the libraries that import notebooks.
 _TAKES_NOTEBOOKS = pattern(rb"%run|import_?ipynb|nbimport|importnb|ipynb\.fs")
-_FEW = 12  # modules that are looked for one by one
-_SHORT = 4  # letters of a name that is in too many words
 _NOTHING = Contents([])
 # For the whole process, as soon as the file is imported. (torch/serialization.py)
 _DECIDES = pattern(
@@ -203,9 +201,7 @@ class Project:
         name = os.fsencode(module)
         if module not in self.modules or not module.isidentifier():
             return [*self.contents.holding(name)]
-        # A run that makes few fixes need not know all.
-        few = len(name) >= _SHORT and len(self.mentioning) < _FEW
-        return self.contents.having(name) if few else self._naming.get(name, [])
+        return self._naming.get(name, [])
 
     def _loading(self, module: str) -> list[tuple[bytes, Imports]]:
         """What the notebooks hold that may import or run a module, and their imports."""
@@ -632,13 +628,7 @@ def _defines(data: bytes, name: str) -> bool:
 
 def _has_word(data: bytes, name: str) -> bool:
     """Whether an identifier is in a text, also after a newline as JSON writes it."""
-    word = os.fsencode(name)
-    start = data.find(word)
-    while start >= 0 and name.isascii():
-        before = data[max(0, start - 2) : start]
-        if (not before[-1:].isalnum() and before[-1:] != b"_") or before in (b"\\n", b"\\t"):
-            end = data[start + len(word) : start + len(word) + 1]
-            if not end.isalnum() and end != b"_":
-                return True
-        start = data.find(word, start + len(word))
-    return start >= 0
+    word = re.escape(os.fsencode(name))
+    if not name.isascii():
+        return os.fsencode(name) in data
+    return re.search(rb"%s\b(?:(?<!\w%s)|(?<=\\[nt]%s))" % (word, word, word), data) is not None

@@ -254,8 +254,7 @@ BOUND = pattern(rb"as [\w.]+\.(\w+)")
 ASSIGNED = pattern(rb"\.(\w+)" + _ASSIGNS)
 _ASSIGNED = rb"as [\w.]+\.%(name)s\b|\.%(name)s" + _ASSIGNS.replace(b"%", b"%%")
 _GIVEN = rb"%(name)s(?:['\"]|(?<![\w.]%(name)s)[ \t]*=(?!=))"
-# An attribute of an object of the class around it, and not of an import.
-_OWN = pattern(rb"(?<![\w.])(?:self|cls)(?:\.\w+)*\Z")
+_OWN = (b"self", b"cls")
 PATCHING = ("patch", "setattr", "delattr", "spy", "stub")
 # A call, not the word alone: patches of pictures are in many files.
 _PATCHING = [
@@ -271,10 +270,11 @@ def may_replace(data: bytes, name: str) -> bool:
 
 def may_assign(data: bytes, name: str) -> bool:
     """Whether a file may assign what has this name in something else than `self`."""
-    return any(
-        _OWN.search(data, max(0, found.start() - _LONGEST), found.start()) is None
-        for found in _matches(_ASSIGNED, "", name).finditer(data)
-    )
+    for found in _matches(_ASSIGNED, "", name).finditer(data):
+        *_, owner = b"", *data[max(0, found.start() - _LONGEST) : found.start()].rsplit(None, 1)
+        if owner not in _OWN and not owner.startswith((b"self.", b"cls.")):
+            return True
+    return False
 
 
 def may_patch(data: bytes, name: str) -> bool:
