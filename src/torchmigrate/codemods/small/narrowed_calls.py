@@ -1,6 +1,6 @@
-"""TM207, TM208, TM212 to TM214, TM216, TM218: calls that are refused for what is around or given to them.
+"""Rules about some of the uses of their symbols only, for what is around them or given to them.
 
-The cases of the rules rewrite them; here is only which calls are meant.
+The cases of the rules rewrite them; here is only which uses are meant.
 """
 
 from __future__ import annotations
@@ -10,34 +10,332 @@ from collections.abc import Callable, Iterator, Sequence
 
 from torchmigrate.catalogue.model import Rule
 from torchmigrate.findings import Finding
+from torchmigrate.match.matching import given_by, signature_of
 from torchmigrate.match.rule_matches import RuleMatch
+from torchmigrate.patterns import pattern
 from torchmigrate.rewrite.context import FileContext
+from torchmigrate.semantics.facts.dtypes import TENSOR
+from torchmigrate.semantics.flow.forward import Forward
 from torchmigrate.source.trees import walk
 
-# The largest number of each dtype, and the smallest one that it takes: uint8 still takes negative ones.
+# The smallest number that each dtype takes, and the largest one: uint8 still takes negative ones.
 _LIMITS = {
-    "uint8": (-255, 255),
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "short": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int": (-(2**31), 2**31 - 1),
-    "ByteTensor": (-255, 255),
-    "CharTensor": (-(2**7), 2**7 - 1),
-    "ShortTensor": (-(2**15), 2**15 - 1),
-    "IntTensor": (-(2**31), 2**31 - 1),
+    **dict.fromkeys(("uint8", "ByteTensor"), (-255, 255)),
+    **dict.fromkeys(("int8", "CharTensor"), (-(2**7), 2**7 - 1)),
+    **dict.fromkeys(("int16", "short", "ShortTensor"), (-(2**15), 2**15 - 1)),
+    **dict.fromkeys(("int32", "int", "IntTensor"), (-(2**31), 2**31 - 1)),
 }
 _TURNED = frozenset(["t", "permute", "transpose"])
+_SCRIPTS = ("torch.jit.script", "torch.jit.trace", "torch.jit.load", "torch.jit.freeze")
+_PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+_HOOKS = ("saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks")
+_MODE = "torch.utils._python_dispatch.TorchDispatchMode"
+_MODES = frozenset([_MODE, "torch.utils.flop_counter.FlopCounterMode"])
+# Methods and attributes that only read `x.data`.
+_READS = frozenset(
+    "cpu cuda clone detach device dim dtype float is_cuda item long ndim ndimension nelement numel numpy "
+    "requires_grad shape size tolist type".split()
+)
+_FSDP = "torch.distributed.fsdp.FullyShardedDataParallel"
+_STATES = frozenset(
+    [f"{_FSDP}.{name}" for name in ("optim_state_dict", "full_optim_state_dict", "sharded_optim_state_dict")]
+    + ["torch.load"]
+)
+_ENCODER_LAYER, _BATCH_FIRST = "torch.nn.TransformerEncoderLayer", 8  # the position of `batch_first`
+# An address that is not read as it is meant. An absolute path is, or a drive of Windows, which is part of the
+# path there; what Windows makes of backslashes is not known. After the start of an f-string the path may
+# follow.
+_PATH = pattern(r"file:(?!//(?:/|[A-Za-z]:|\Z)|/(?!/)|/?\Z|\\)")
+_COMPOSE = frozenset(["torchvision.transforms.Compose", "torchvision.transforms.v2.Compose"])
+_TO_TENSOR = frozenset(
+    f"torchvision.transforms.{name}" for name in ("ToTensor", "PILToTensor", "v2.ToTensor", "v2.ToImage")
+)
+_TO_IMAGE = frozenset(["torchvision.transforms.ToPILImage", "torchvision.transforms.v2.ToPILImage"])
+_LOSSES = frozenset(["torch.nn.BCELoss", "torch.nn.BCEWithLogitsLoss", "torch.nn.HuberLoss"])
+_LOSS_FUNCTIONS = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss")
+)
+_KEEP = frozenset("cuda to view reshape squeeze unsqueeze detach clone requires_grad_".split())
+_MOST = 16  # expressions that a value goes to
+_GET_LR_MARK, _EPOCH = "_get_lr_called_within_step", "last_epoch"
 
 
 def find(rule: Rule, hits: Sequence[RuleMatch], file: FileContext) -> Iterator[Finding]:
     """The findings of the hits that the rule is about."""
-    meant = _MEANT[rule.name]
-    chosen = [hit for hit in hits if hit.use.call is not None and meant(hit, hit.use.call, file)]
-    yield from file.fixes.findings(chosen)
+    meant = _MEANT.get(rule.name)
+    if meant is not None:
+        hits = [hit for hit in hits if meant(hit, file)]
+    else:
+        calls = _CALLS_MEANT[rule.name]
+        hits = [hit for hit in hits if hit.use.call is not None and calls(hit, hit.use.call, file)]
+    # A rule without a fix is also about what is only compared.
+    yield from file.fixes.findings(hits) if rule.cases else (file.fixes.finding(hit, None) for hit in hits)
 
 
-# ---- modules are fused while they train -------------------------------------------------------------------
+def _given(hit: RuleMatch, name: str) -> ast.expr | None:
+    """What is given for a parameter of the rule's signature; None: nothing that is written there."""
+    return given_by(signature_of(hit.rule, hit.symbol), hit.use).expression(name)
+
+
+def _made(node: ast.expr | None, file: FileContext) -> ast.AST | None:
+    return file.flow.only_origin(node) if node is not None else None
+
+
+def _reached(node: ast.AST, file: FileContext) -> list[ast.AST]:
+    """An expression, and those that its value goes to, also as a tensor of another shape or device."""
+    forward = file.once(Forward, lambda: Forward(file.flow))
+    seen = [node]
+    for place in seen:
+        outer = file.names.parents.get(place)
+        called = file.names.parents.get(outer) if isinstance(outer, ast.Attribute) else None
+        kept = isinstance(outer, ast.Attribute) and outer.attr in _KEEP and isinstance(called, ast.Call)
+        further = [*forward.of(place), *([called] if kept and called is not None else ())]
+        if len(seen) < _MOST:
+            seen += [item for item in further if item not in seen]
+    return seen
+
+
+# ---- what is around a use ---------------------------------------------------------------------------------
+
+
+def _decorates_class(hit: RuleMatch, file: FileContext) -> bool:
+    return isinstance(hit.use.decorates, ast.ClassDef)
+
+
+def _lacks_device_context(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether the file does not know the attribute that has the default device since torch 2.3."""
+    return "device_context" not in file.source.text
+
+
+def _keeps_data(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether `x.data` is kept or changed, and not only read at once."""
+    parent = hit.place.parents(hit.use.node)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr not in _READS
+    return not isinstance(parent, ast.Subscript) or not isinstance(parent.ctx, ast.Load)
+
+
+def _in_test(hit: RuleMatch, file: FileContext) -> bool:
+    return file.once(_in_test, lambda: _is_test(file))
+
+
+def _is_test(file: FileContext) -> bool:
+    stem = file.source.path.stem
+    modules = [item.name for item in file.names.nodes(ast.alias)]
+    modules += [item.module or "" for item in file.names.nodes(ast.ImportFrom)]
+    tests = ("pytest", "unittest", "torch.testing._internal")
+    return (
+        stem.startswith("test_")
+        or stem.endswith("_test")
+        or any(f"{module}.".startswith(f"{test}.") for module in modules for test in tests)
+    )
+
+
+def _within_hooks(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether a checkpoint runs under hooks for saved tensors, as far as the function shows it."""
+    outer = file.names.parents.get(hit.use.node)
+    while outer is not None:
+        if isinstance(outer, ast.With) and any(
+            isinstance(item.context_expr, ast.Call)
+            and hit.place.qualified(item.context_expr.func)
+            in [f"torch.autograd.graph.{name}" for name in _HOOKS]
+            for item in outer.items
+        ):
+            return True
+        outer = file.names.parents.get(outer)
+    return False
+
+
+def _called_in_mode(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether what is compiled is called within a dispatch mode of the file."""
+    decorated, statement = hit.use.decorates, hit.use.statement
+    name: str | None = None
+    if isinstance(decorated, ast.FunctionDef):
+        name = decorated.name
+    elif isinstance(statement, ast.Assign) and statement.value is hit.use.call:
+        name = getattr(statement.targets[0], "id", None) if len(statement.targets) == 1 else None
+    classes = {
+        node.name
+        for node in file.names.nodes(ast.ClassDef)
+        if any(hit.place.qualified(base) == _MODE for base in node.bases)
+    }
+    return name is not None and any(
+        isinstance(node, ast.Call) and getattr(node.func, "id", None) == name
+        for statement in file.names.nodes(ast.With)
+        if any(_is_mode(item.context_expr, classes, hit) for item in statement.items)
+        for one in statement.body
+        for node in walk(one)
+    )
+
+
+def _is_mode(node: ast.expr, classes: set[str], hit: RuleMatch) -> bool:
+    function = node.func if isinstance(node, ast.Call) else None
+    known = isinstance(function, ast.Name) and function.id in classes
+    return known or (function is not None and hit.place.qualified(function) in _MODES)
+
+
+def _saved_with_function(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
+    """Whether the same block sets a local function on the tensor before: `x.attribute = lambda ...`."""
+    saved = call.args[0] if call.args else None
+    if not isinstance(saved, ast.Name) or TENSOR not in file.facts.of(saved):
+        return False
+    return any(
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Lambda)
+        and any(
+            isinstance(target, ast.Attribute) and getattr(target.value, "id", None) == saved.id
+            for target in statement.targets
+        )
+        for statement in hit.use.block[: hit.use.block.index(hit.use.statement)]
+    )
+
+
+def _outside_step(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether `scheduler.get_lr()` does not ask as `step` does.
+
+    That tells the scheduler so, says at which epoch it is, or stores the rates: `x._last_lr = x.get_lr()`.
+    """
+    statement, text = hit.use.statement, file.source.text
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if "_enable_get_lr_call" in text or any(getattr(target, "attr", "") == "_last_lr" for target in targets):
+        return False
+    if not isinstance(hit.use.node, ast.Attribute) or not (_GET_LR_MARK in text or _EPOCH in text):
+        return True
+    scheduler = ast.dump(hit.use.node.value)
+    marks = [
+        (file.source.span(node)[0], target.attr == _EPOCH or getattr(node.value, "value", False) is True)
+        for node in walk(hit.use.scope.node)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+        and target.attr in (_GET_LR_MARK, _EPOCH)
+        and ast.dump(target.value) == scheduler
+    ]
+    before = [mark for mark in marks if mark[0] < hit.use.start]
+    return not before or not max(before)[1]
+
+
+# ---- what is given to a call ------------------------------------------------------------------------------
+
+
+def _flags_set(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether a flag is not None, which only holds a place: `F.kl_div(x, y, None, None, "sum")`."""
+    given = given_by(signature_of(hit.rule, hit.symbol), hit.use, hit.place.keywords)
+    values = [given.expression(name) for name in hit.rule.parameters if given.state(name) == "given"]
+    return not all(isinstance(value, ast.Constant) and value.value is None for value in values)
+
+
+def _scripted(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether the model is made by `torch.jit`: there, or as the one value of a name."""
+    made = _made(_given(hit, "model"), file)
+    return isinstance(made, ast.Call) and hit.place.qualified(made.func) in _SCRIPTS
+
+
+def _several_devices(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether `device_ids` is a list with more than one element that the file writes out."""
+    made = _made(_given(hit, "device_ids"), file)
+    return (
+        isinstance(made, (ast.List, ast.Tuple))
+        and len(made.elts) > 1
+        and not any(isinstance(item, ast.Starred) for item in made.elts)
+    )
+
+
+def _state_first(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
+    """Whether a call surely has the order of torch 2.0: by a keyword, or by its first two arguments."""
+    if not call.args or any(isinstance(item, ast.Starred) for item in call.args[:2]):
+        return False
+    if len(call.args) == 1:  # the model would be given twice in the new order
+        return any(item.arg == "model" for item in call.keywords)
+    made = [
+        {step.node.func for step in file.flow.origins(item) if isinstance(step.node, ast.Call)}
+        for item in call.args[:2]
+    ]
+    states, models = ({file.names.qualified(function) for function in each} for each in made)
+    return not _STATES.isdisjoint(states) or _FSDP in models
+
+
+def _sequence_first(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether the layer of an encoder is made without `batch_first=True`."""
+    made = _made(_given(hit, "encoder_layer"), file)
+    if not isinstance(made, ast.Call) or file.names.qualified(made.func) != _ENCODER_LAYER:
+        return False
+    given = {item.arg: item.value for item in made.keywords}
+    if None in given or len(made.args) > _BATCH_FIRST or any(isinstance(a, ast.Starred) for a in made.args):
+        return False
+    return "batch_first" not in given or file.around.value(given["batch_first"]) is False
+
+
+def _relative_file(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether an address that is written in the call is `file://...` without an absolute path."""
+    node = _given(hit, "init_method")
+    while isinstance(node, (ast.JoinedStr, ast.BinOp)):
+        node = node.left if isinstance(node, ast.BinOp) else next(iter(node.values), None)
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and _PATH.match(text) is not None
+
+
+def _padded_by_kernel(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether the output of a circular convolution keeps its size with the padding of torch before 1.5."""
+    given = given_by(signature_of(hit.rule, hit.symbol), hit.use)
+    expressions = [given.expression(name) for name in ("kernel_size", "padding", "dilation")]
+    sizes = [file.around.value(item) if item is not None else None for item in expressions]
+    kernel, padding, dilation = (size if type(size) is int else None for size in sizes)
+    plain = given.state("dilation") == "absent" or dilation == 1
+    return plain and kernel is not None and padding == kernel - 1
+
+
+def _resizes_tensor(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether a transform follows one that makes tensors in a `Compose`."""
+    return hit.use.call in file.once(_COMPOSE, lambda: set(_of_tensors(file)))
+
+
+def _of_tensors(file: FileContext) -> Iterator[ast.AST]:
+    """The transforms that follow one that makes tensors."""
+    for call in file.names.nodes(ast.Call):
+        if file.names.qualified(call.func) not in _COMPOSE or not call.args:
+            continue
+        made, is_tensor = file.flow.only_origin(call.args[0]), False
+        for item in made.elts if isinstance(made, (ast.List, ast.Tuple)) else ():
+            name = file.names.qualified(item.func) if isinstance(item, ast.Call) else None
+            if is_tensor:
+                yield item
+            is_tensor = name in _TO_TENSOR or (is_tensor and name is not None and name not in _TO_IMAGE)
+
+
+def _needs_gradient(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether `out` is a name for a tensor that needs a gradient."""
+    out = _given(hit, "out")
+    made = _made(out, file)
+    if not isinstance(out, ast.Name) or not isinstance(made, ast.Call):
+        return False
+    if any(item.arg == "requires_grad" and hit.place.value(item.value) is True for item in made.keywords):
+        return True
+    if isinstance(made.func, ast.Attribute) and made.func.attr == "requires_grad_":
+        return not made.args and not made.keywords
+    return hit.place.qualified(made.func) in _PARAMETERS
+
+
+def _is_target(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
+    """Whether a loss that needs floats gets the result of a call as its target."""
+    outer = [(place, file.names.parents.get(place)) for place in _reached(call, file)]
+    return any(
+        isinstance(used, ast.Call) and place in used.args[1:2] and _is_loss(used.func, file)
+        for place, used in outer
+    )
+
+
+def _is_loss(node: ast.expr, file: FileContext) -> bool:
+    """Whether an expression is one of the losses, as a function or an object."""
+    made = file.flow.origins(node)
+    return file.names.qualified(node) in _LOSS_FUNCTIONS or (
+        bool(made)
+        and all(
+            isinstance(step.node, ast.Call) and file.names.qualified(step.node.func) in _LOSSES
+            for step in made
+        )
+    )
 
 
 def _fused_in_training(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
@@ -77,9 +375,6 @@ def _mode(statement: ast.stmt, model: str) -> bool | None:
     return said
 
 
-# ---- a clone that is looked at in another shape -----------------------------------------------------------
-
-
 def _turned_and_viewed(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
     """Whether it is the clone of `x.t().clone().view(...)`."""
     if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
@@ -99,9 +394,6 @@ def _turned_and_viewed(hit: RuleMatch, call: ast.Call, file: FileContext) -> boo
         return False  # `.view(2, -1)` may fit the strides
     shape = used.args[0]
     return isinstance(shape, ast.UnaryOp) and ast.unparse(shape) == "-1"
-
-
-# ---- numbers that the dtype has not -----------------------------------------------------------------------
 
 
 def _out_of_range(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
@@ -127,9 +419,6 @@ def _integers(node: ast.expr) -> Iterator[int]:
         yield node.value
 
 
-# ---- the release of NCCL, compared with a number ----------------------------------------------------------
-
-
 def _compared_with_number(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
     """Whether it is an operand of an operator, with an integer on the other side."""
     around = file.names.parents.get(call)
@@ -140,9 +429,6 @@ def _compared_with_number(hit: RuleMatch, call: ast.Call, file: FileContext) -> 
 
 def _is_integer(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
-
-
-# ---- a part of a block mask ---------------------------------------------------------------
 
 
 def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
@@ -162,9 +448,6 @@ def _sliced_mask(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
     )
 
 
-# ---- what is written into a tensor that was expanded ------------------------------------------------------
-
-
 def _into_expanded(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
     """Whether the tensor is what `x.expand(...)` gave, at once or by a name that holds nothing else."""
     if not isinstance(call.func, ast.Attribute):
@@ -175,9 +458,6 @@ def _into_expanded(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
         and isinstance(made.func, ast.Attribute)
         and made.func.attr in ("expand", "expand_as")
     )
-
-
-# ---- integers between bounds that are none ----------------------------------------------------------------
 
 
 def _clamped_by_float(hit: RuleMatch, call: ast.Call, file: FileContext) -> bool:
@@ -192,12 +472,35 @@ def _is_float(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, float)
 
 
-_MEANT: dict[str, Callable[[RuleMatch, ast.Call, FileContext], bool]] = {
-    "fuse-modules-in-training": _fused_in_training,
+# Rule -> whether it is about a use.
+_MEANT: dict[str, Callable[[RuleMatch, FileContext], bool]] = {
+    "checkpoint-saved-tensor-hooks": _within_hooks,
+    "circular-padding": lambda hit, file: not _padded_by_kernel(hit, file),
+    "circular-padding-of-kernel": _padded_by_kernel,
+    "compile-fullgraph-dispatch-mode": _called_in_mode,
+    "ddp-several-devices": _several_devices,
+    "encoder-without-nesting": _sequence_first,
+    "global-device-context": _lacks_device_context,
+    "grad-mode-class": _decorates_class,
+    "loss-reduction": _flags_set,
+    "onnx-export-torchscript": _scripted,
+    "process-group-relative-file": _relative_file,
+    "scheduler-get-lr": _outside_step,
+    "scoped-library": _in_test,
+    "tensor-data": _keeps_data,
+    "tensordot-out-gradient": _needs_gradient,
+    "transforms-antialias-of-tensors": _resizes_tensor,
+}
+# Rule -> whether it is about a call.
+_CALLS_MEANT: dict[str, Callable[[RuleMatch, ast.Call, FileContext], bool]] = {
+    "clamp-integers-by-floats": _clamped_by_float,
     "clone-keeps-strides": _turned_and_viewed,
+    "expanded-masked-fill": _into_expanded,
+    "fsdp-state-before-model": _state_first,
+    "fuse-modules-in-training": _fused_in_training,
+    "integer-target": _is_target,
     "integers-out-of-range": _out_of_range,
     "nccl-version-tuple": _compared_with_number,
-    "expanded-masked-fill": _into_expanded,
-    "clamp-integers-by-floats": _clamped_by_float,
+    "saved-tensor-attributes": _saved_with_function,
     "sliced-block-mask": _sliced_mask,
 }
