@@ -116,16 +116,18 @@ def merged(found: Sequence[Way]) -> list[Way]:
 
 
 def _notes(case: Case, rule: Rule) -> tuple[str, ...]:
-    notes = []
+    return (*needs(case, rule), case.reason) if case.reason else tuple(needs(case, rule))
+
+
+def needs(case: Case, rule: Rule) -> Iterator[str]:
+    """What the applicability of a case depends on, besides its reason: releases."""
     if case.requires is not None:
-        needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
-        if case.applicability is Applicability.SAFE:
-            notes.append(f"unsafe if the code must also run on a release before {needs}")
-        else:
-            notes.append(f"needs {needs}")
+        release = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
+        safe = case.applicability is Applicability.SAFE
+        before = f"unsafe if the code must also run on a release before {release}"
+        yield before if safe else f"needs {release}"
     if case.safe_from is not None:
-        notes.append(f"safe if the code only has to run on {rule.library} {case.safe_from} or newer")
-    return (*notes, case.reason) if case.reason else tuple(notes)
+        yield f"safe if the code only has to run on {rule.library} {case.safe_from} or newer"
 
 
 # ---- when it fits -------------------------------------------------------------------------------------

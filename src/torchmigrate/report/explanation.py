@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from torchmigrate.findings import Applicability, Severity
-from torchmigrate.report.cases import table
+from torchmigrate.report.cases import needs, table
 from torchmigrate.report.rule_texts import generic
 from torchmigrate.versions.range import VersionRange, applicability, severity
 from torchmigrate.versions.releases import parse_version
 
 if TYPE_CHECKING:
     from torchmigrate.catalogue.examples import Example
-    from torchmigrate.catalogue.model import Case, Rule
+    from torchmigrate.catalogue.model import Rule
 
 STATUS = ("outdated", "deprecated", "changed", "removed")
 MOST_SYMBOLS = 40  # that `explain` and editors list
@@ -146,18 +146,17 @@ def histories(rule: Rule) -> list[Rule]:
 
 def fix_level(rule: Rule) -> str:
     """The best that the rule can do: "safe", "unsafe", "advice" (its own code, not applied) or "none"."""
-    levels = [case.applicability for case in rule.cases]  # a codemod without one only reports
-    if not levels:
-        return "none"
-    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
+    return _best(case.applicability for case in rule.cases)  # a codemod without one only reports
 
 
 def fix_level_in(rule: Rule, span: VersionRange) -> str:
     """The same for a range: what its target lacks is "advice", what its minimum lacks is unsafe."""
-    levels = [applicability(case, rule, span)[0] for case in rule.cases]
-    if not levels:
-        return fix_level(rule)
-    return {Applicability.DISPLAY: "advice"}.get(max(levels), max(levels).label)
+    return _best(applicability(case, rule, span)[0] for case in rule.cases)
+
+
+def _best(levels: Iterable[Applicability]) -> str:
+    best = max(levels, default=None)
+    return "none" if best is None else "advice" if best is Applicability.DISPLAY else best.label
 
 
 def severity_in(rule: Rule, span: VersionRange) -> str | None:
@@ -227,22 +226,10 @@ def _fixes(rule: Rule) -> Section:
         return Section(title, table=[("condition", "result", "safety"), *rows], lines=notes)
     lines = []
     for case in rule.cases:
-        text = _safety(case, rule)
+        text = "; ".join((case.applicability.label, *needs(case, rule)))
         if case.title:
             text += f": {generic(rule, case.title)}"
         if case.reason:
             text += f" ({case.reason})" if case.title else f": {case.reason}"
         lines.append(text)
     return Section(title, lines=list(dict.fromkeys(lines)))
-
-
-def _safety(case: Case, rule: Rule) -> str:
-    level = case.applicability.label
-    if case.safe_from is not None:
-        level += f" (safe if the code only has to run on {rule.library} {case.safe_from} or newer)"
-    if case.requires is None:
-        return level
-    needs = case.requires if " " in case.requires else f"{rule.library} {case.requires}"
-    if case.applicability is Applicability.SAFE:
-        return f"safe; unsafe if the code must also run on a release before {needs}"
-    return f"{level}, needs {needs}"

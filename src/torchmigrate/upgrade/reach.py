@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from torchmigrate.files.reading import SOURCE, UnreadableError, read
 from torchmigrate.patterns import pattern
-from torchmigrate.source.trees import walk
+from torchmigrate.project.mentions import Mentions
 
-_DOTTED = pattern(r"\w+(?:\.\w+)*")
 # What runs or reads files that no import tells: then every change counts.
 _DYNAMIC = pattern(
     rb"\b(?:subprocess|runpy|exec|system|popen|spawn|import_module|__import__|spec_from_file_location"
@@ -84,17 +83,10 @@ class Reach:
             tree = ast.parse(self._text(path))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
-        for node in walk(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield tuple(alias.name.split("."))
-            elif isinstance(node, ast.ImportFrom):
-                base = PurePosixPath(path).parts[: -node.level] if node.level else ()
-                base += tuple((node.module or "").split(".")) if node.module else ()
-                yield base
-                yield from ((*base, alias.name) for alias in node.names)
-            elif isinstance(node, ast.Constant) and _DOTTED.fullmatch(str(node.value)):
-                yield tuple(str(node.value).split("."))
+        mentions = Mentions(tree, PurePosixPath(path).parent.parts)
+        yield from ((*(name.base or ()), *name.parts) for name in (*mentions.names, *mentions.stars))
+        yield from mentions.strings
+        yield from (tuple(text.split(".")) for text in mentions.texts if text.endswith(".py"))
 
     def _files(self, name: tuple[str, ...]) -> Iterator[str]:
         """The files that a dotted name, or what it begins with, may mean, wherever Python looks for it."""
