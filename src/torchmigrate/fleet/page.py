@@ -27,12 +27,12 @@ _MOST_DATES = 12  # that the axis of the trend names
 _LONGEST = 600  # characters of what strangers say
 _EFFORTS = {"safe": "Safe fixes", "unsafe": "Unsafe fixes", "by_hand": "By hand"}
 _TROUBLES = {
-    Trouble.CLONE: "not fetched",
-    Trouble.TIME: "took too long",
-    Trouble.MEMORY: "needed too much memory",
-    Trouble.CRASH: "crashed",
-    Trouble.WORKER: "its worker died",
-    Trouble.SETTINGS: "unusable configuration",
+    Trouble.CLONE.value: "not fetched",
+    Trouble.TIME.value: "took too long",
+    Trouble.MEMORY.value: "needed too much memory",
+    Trouble.CRASH.value: "crashed",
+    Trouble.WORKER.value: "its worker died",
+    Trouble.SETTINGS.value: "unusable configuration",
 }
 
 
@@ -59,24 +59,19 @@ class Page(Struct, frozen=True):
 
 
 class Status(enum.Enum):
-    """How a repository stands; the value is its CSS class, and what filters use."""
+    """How a repository stands, the worst first: its CSS class, which filters use, and what it is called."""
 
-    BLOCKED = "stops"
-    FAILED = "failed"
-    RUNS = "runs"
-    TORCHLESS = "torchless"
+    BLOCKED = "stops", "Does not run"
+    FAILED = "failed", "Not examined"
+    RUNS = "runs", "Runs"
+    TORCHLESS = "torchless", "No torch"
 
-    @property
-    def words(self) -> str:
-        return _WORDS[self]
+    def __init__(self, kind: str, words: str) -> None:
+        self.kind = kind
+        self.words = words
 
 
-_WORDS = {
-    Status.RUNS: "Runs",
-    Status.BLOCKED: "Does not run",
-    Status.TORCHLESS: "No torch",
-    Status.FAILED: "Not examined",
-}
+_SHOWN = (Status.RUNS, Status.BLOCKED, Status.TORCHLESS, Status.FAILED)
 
 
 class Shown(Struct, frozen=True):
@@ -135,7 +130,7 @@ def as_html(page: Page) -> str:
         finalize=visible,
         page=page,
         target=target,
-        statuses=list(_WORDS),
+        statuses=_SHOWN,
         shown=shown,
         mapped=[(number, each) for number, each in enumerate(shown) if each.cells],
         releases=releases,
@@ -171,12 +166,12 @@ def _facts(run: Record) -> dict[str, str]:
 
 def _blocks(page: Page, shown: list[Shown], lasts: list[str], target: str) -> Iterator[Section]:
     numbers = Counter(each.status for each in shown)
-    tiles = Tiles([Tile(numbers[status], words, status.value) for status, words in _WORDS.items()])
+    tiles = Tiles([Tile(numbers[each], each.words, each.kind) for each in _SHOWN])
     changes = _changes(page)
     lines = [Paragraph((changes,), "changes")] if changes else []
     yield Section(f"On torch {target}", [tiles, *lines], "target")
     on = dict.fromkeys((Status.RUNS, Status.BLOCKED), f" on torch {target}")
-    legend = {each.value: words + on.get(each, "") for each, words in _WORDS.items() if numbers[each]}
+    legend = {each.kind: each.words + on.get(each, "") for each in _SHOWN if numbers[each]}
     title, note = "Repositories by the newest release", "Click a bar to list its repositories."
     columns = list(_last_columns(shown, lasts))
     drawn = BarChart(f"{title} of torch that they run on", "bars", columns, legend, 12, "release", note)
@@ -241,10 +236,8 @@ def _changes(page: Page) -> str:
 
 def _trouble(row: Record) -> str:
     """Why a repository could not be examined, in a few words."""
-    trouble = row.get("trouble")
-    return next(
-        (words for each, words in _TROUBLES.items() if each.value == trouble), str(trouble or "unknown")
-    )
+    trouble = str(row.get("trouble") or "unknown")
+    return _TROUBLES.get(trouble, trouble)
 
 
 def _effect(label: str | None) -> tuple[str, str]:
@@ -294,7 +287,7 @@ def _shown(page: Page, target: str, releases: list[str]) -> list[Shown]:
         status, own = _status(row), rows.get(row["repository"], {})
         known = bool(own) and status in (Status.RUNS, Status.BLOCKED)
         if status in (Status.FAILED, Status.TORCHLESS):
-            last = status.value
+            last = status.kind
         else:
             last = _release(row["runs_last"]) if row.get("runs_last") else "none"
         found.append(
@@ -334,19 +327,19 @@ def _parts(whole: int, *parts: tuple[str, int]) -> list[tuple[str, str, str]]:
 
 def _lasts(releases: list[str]) -> list[tuple[str, str]]:
     """What the newest release of a repository may be: the key and how it is called."""
-    rest = {"none": "none", Status.TORCHLESS.value: "no torch", Status.FAILED.value: "not examined"}
+    rest = {"none": "none", Status.TORCHLESS.kind: "no torch", Status.FAILED.kind: "not examined"}
     return [*((release, release) for release in releases), *rest.items()]
 
 
 def _last_columns(shown: list[Shown], releases: list[str]) -> Iterable[BarColumn]:
     numbers: Counter[tuple[str, Status]] = Counter((each.last, each.status) for each in shown)
     for key, words in _lasts(releases):
-        parts = tuple(BarPart(status.value, numbers[key, status]) for status in _WORDS)
+        parts = tuple(BarPart(status.kind, numbers[key, status]) for status in _SHOWN)
         of = _count(sum(part.number for part in parts), "repository", "repositories")
         title = {
             "none": f"No release: {of}",
-            Status.TORCHLESS.value: f"No torch: {of}",
-            Status.FAILED.value: f"Not examined: {of}",
+            Status.TORCHLESS.kind: f"No torch: {of}",
+            Status.FAILED.kind: f"Not examined: {of}",
         }.get(key, f"Up to torch {key}: {of}")
         yield BarColumn(
             key,
