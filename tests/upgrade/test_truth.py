@@ -46,6 +46,10 @@ def product(a, b):
     return torch.ger(a, b)
 
 
+def sampled(x, grid):
+    return nn.functional.grid_sample(x, grid)
+
+
 try:
     import package_of_others
 except ImportError:
@@ -97,6 +101,10 @@ def test_another_change_in_the_same_function():
 
 def test_package_that_is_missing():
     lib.with_package(1)
+
+
+def test_another_default():
+    assert lib.np is None
 
 
 def test_companion_that_is_missing():
@@ -152,6 +160,10 @@ def test_each_failure_has_its_own_cause(tmp_path: Path) -> None:
     for name, package in (("package", "package_of_others"), ("companion", "torchvision")):
         said = f"not about torch: the package {package} is not installed"
         assert causes.pop(f"test_{name}_that_is_missing") == said
+    assert causes.pop("test_another_default") == (
+        "a result differs from the one that the test expects: possibly TM417 in lib.py: pass "
+        "`align_corners=False`, or True for code and models from before torch 1.3"
+    )
     assert "add `.bool()`" in causes.pop("test_group_about_masks")
     assert causes.pop("test_group_about_nothing") == "not about torch, according to the traceback"
     assert "use `.item()`" in causes.pop("test_part")

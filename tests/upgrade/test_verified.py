@@ -134,6 +134,13 @@ SAID = [
         "mean(): could not infer output dtype. Input dtype must be either a floating point",
         "a mean needs floats",
     ),
+    (
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+        "location.",
+        "call `.clone()`",
+    ),
+    ("Unknown builtin op: aten::is_tensor.", "write `isinstance(x, torch.Tensor)`"),
+    ("Cannot instantiate class 'Blur' in a script function:", "make the module outside"),
     ("Weights only load failed. Re-running `torch.load`", "`weights_only=False`"),
 ]
 

@@ -88,6 +88,17 @@ _SAID = {
     "Legacy autograd function with non-static forward": (
         "make `forward` and `backward` static, with `ctx` in the place of `self`, and call `apply`"
     ),
+    "more than one element of the written-to tensor": (
+        "the tensor is expanded, so that several elements are one: call `.clone()` after `.expand(...)`"
+    ),
+    "Unknown builtin op: aten::is_tensor": (
+        "since torch 1.2, TorchScript also compiles the functions that are called: write "
+        "`isinstance(x, torch.Tensor)` for `torch.is_tensor(x)`"
+    ),
+    "Cannot instantiate class": (
+        "since torch 1.2, TorchScript also compiles the functions that are called, and they cannot make "
+        "modules: make the module outside of the script, and call it there"
+    ),
     "could not infer output dtype. Input dtype must be": (
         "a mean needs floats: convert with `.float()`; since torch 1.7, `torch.full` with an integer "
         "gives integers, unless it gets a `dtype`"
@@ -108,6 +119,7 @@ _LACKING = pattern(
     r"module '[\w.]+' has no attribute '(\w+)'|cannot import name '(\w+)'|No module named '([\w.]+)'"
     r"|unexpected keyword argument '(\w+)'|name '(\w+)' is not defined"
 )
+_UNKNOWN = "a result differs from the one that the test expects"
 _OTHER_RESULT = "the result is not the same as on torch"  # as observing/torchmigrate_calls.py says
 # What such a message says of dtypes -> the cause.
 _OTHER_DTYPES = {
@@ -137,6 +149,7 @@ class Places:
     """Findings of a tree by the lines that they are about.
 
     written_by: the group of fixes that wrote a line; None: none did.
+    kept_in: what fixes keep as it is on the target, and a test may expect as it was before; None: nothing.
     """
 
     def __init__(
@@ -144,8 +157,10 @@ class Places:
         tree: Path,
         found: Mapping[str, Sequence[Finding]],
         written_by: Callable[[Frame], FixGroup | None] = lambda frame: None,
+        kept_in: Callable[[str], str | None] = lambda test: None,
     ) -> None:
         self.tree = tree
+        self.kept_in = kept_in
         self.written_by = written_by
         self._by_line: defaultdict[tuple[str, int], list[Finding]] = defaultdict(list)  # worst first
         self._trees: dict[str, ast.Module | None] = {}
@@ -305,6 +320,8 @@ class Places:
                 cause, about = _NOT_INSTALLED.format(undefined[1]), False
             if tests[0] in to_change:
                 cause, about = _expected(result.message), True
+            if cause.startswith(_UNKNOWN) and (kept := self.kept_in(tests[0])) is not None:
+                cause, about = f"{_UNKNOWN}: possibly {kept}", True
             if _OF_DIVISION in cause and (quotients := self.divisions(result.frames)):
                 listed = " and ".join(f"`{source}` in line {line}" for line, source in quotients)
                 cause = f"{cause}; here: {listed}"
@@ -409,10 +426,7 @@ def _cause(
     inner = result.frames[-1].path if result.frames else ""
     about = _IN_TORCH.search(inner) is not None or _TORCH.search(result.message) is not None
     if result.message.startswith(_DIFFERS) and (_TESTING.search(inner) or not _IN_TORCH.search(inner)):
-        return (
-            "a result differs from the one that the test expects; torchmigrate cannot tell whether torch is "
-            "the cause"
-        ), about
+        return f"{_UNKNOWN}; torchmigrate cannot tell whether torch is the cause", about
     if about:
         return "possibly about torch: no rule applies to a line of the traceback", True
     return "not about torch, according to the traceback", False

@@ -178,6 +178,12 @@ class Fixer:
         explained = " and ".join(f"`torchmigrate explain {code}`" for code in group.codes[:3])
         return found[0] if found else (f"{explained} explains the change" if explained else "")
 
+    def kept_by(self, group: FixGroup) -> str | None:
+        """What to do where fixes that keep a changed default, as the target has it, are not wanted."""
+        rules = [self._catalogue.find(code) for code in group.codes]
+        found = [rule.advice.strip() for rule in rules if rule is not None and rule.changed and rule.advice]
+        return " ".join(found[0].split()) if found and len(group.codes) == 1 else None
+
     def groups(self, found: Mapping[str, Sequence[Finding]]) -> dict[FixGroup, list[str]]:
         """The groups of fixes that can be made, and the files of each; what is worst comes first.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from torchmigrate.upgrade.model import (
     not_passed,
 )
 from torchmigrate.upgrade.processes import Clock
+from torchmigrate.upgrade.reach import Reach
 from torchmigrate.upgrade.search import Search
 from torchmigrate.upgrade.suite import COMMAND, Suite, words_of
 from torchmigrate.upgrade.tools import tools_of
@@ -624,7 +625,12 @@ class Upgrade:
             self._say(f"all runs of the tests took {cost} times the CPU time of one run")
         self.space.finish(final)
         looked = self.fixer.look(guessing=True)
-        places = Places(self.space.tree, looked.findings, lambda frame: self._written_by(frame, steps))
+        places = Places(
+            self.space.tree,
+            looked.findings,
+            lambda frame: self._written_by(frame, steps),
+            self._kept_in(steps),
+        )
         for taken in self.taken_back:
             taken.advice = self.fixer.advice(taken.group)
         notes = [*self.space.notes, *environment.notes]
@@ -682,6 +688,23 @@ class Upgrade:
             for each in told.values()
             if is_of_change(each.text) and not places.names(each.path, each.line)
         )
+
+    def _kept_in(self, steps: Sequence[Applied]) -> Callable[[str], str | None]:
+        """What answers, for a test, which fixes in the files that it uses keep what the target does."""
+        kept = [(step, said) for step in steps if (said := self.fixer.kept_by(step.group)) is not None]
+        place = self.space.project.relative_to(self.space.tree)
+        listed = self.space.git.run("ls-files", "-z").split("\0") if kept else []
+        reach = Reach(self.space.tree, listed)
+
+        def kept_in(test: str) -> str | None:
+            used = set(reach.used((place / test.partition("::")[0]).as_posix())) if kept else set()
+            for step, said in kept:
+                paths = [path for path in step.paths if path in used]
+                if paths:
+                    return f"{step.group.codes[0]} in {', '.join(paths[:3])}: {said}"
+            return None
+
+        return kept_in
 
     def _written_by(self, frame: Frame, steps: Sequence[Applied]) -> FixGroup | None:
         """The group whose commit wrote a line."""
