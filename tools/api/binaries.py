@@ -185,9 +185,9 @@ def corrected(library: str, releases: Releases) -> Releases:
     for name, form in _FORMS.items() if library == "torch" else ():
         for version, entries in result.items():
             at = surface.definition(name, version)
-            entry = entries.get(at or name)
-            if at is not None and entry is not None and form not in entry.signatures:
-                entries[at] = replace(entry, signatures=(*entry.signatures, form))
+            known = entries.get(at or name)
+            if at is not None and known is not None and form not in known.signatures:
+                entries[at] = replace(known, signatures=(*known.signatures, form))
     return list(result.items())
 
 
