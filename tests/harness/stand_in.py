@@ -234,6 +234,13 @@ class Conv1d(Module):
 
     def forward(self, x):
         return torch.ones(x.shape[0], self.outs, x.shape[-1] + self.more)
+
+
+class functional:
+    @staticmethod
+    def grid_sample(input, grid, align_corners=None):
+        # A corner: a quarter of it is inside, unless corners are aligned.
+        return input * (1.0 if align_corners else 0.25)
 """,
 }
 # What the releases that can be the target still have of what they replaced.

@@ -247,6 +247,32 @@ def test_a_fix_is_chosen_again_by_what_tests_show_that_got_there_later(tmp_path:
     )
 
 
+CORNERS = """\
+from torch import nn
+
+
+def corner(x, grid):
+    return nn.functional.grid_sample(x, grid)
+"""
+
+
+@pytest.mark.parametrize("expected", [1.0, 0.25, 7.0])
+def test_the_old_default_is_tried_where_a_result_is_another_one(tmp_path: Path, expected: float) -> None:
+    test = (
+        "import torch\nimport corners\n\n\ndef test_corner():\n"
+        f"    assert corners.corner(torch.ones(1), None).tolist() == [{expected}]\n\n\n"
+        "def test_whole():\n    pass\n"
+    )
+    files = {"corners.py": CORNERS, "test_corners.py": test, "requirements.txt": "torch>=1.1\n"}
+    repository = Repository(tmp_path, files)
+    repository.upgrade("--unsafe-fixes", code=1 if expected == 7.0 else 0)
+    assert f"functional.grid_sample(x, grid, align_corners={expected == 1.0})" in repository.result(
+        "corners.py"
+    )
+    if expected == 7.0:
+        assert "TM417 in corners.py: pass" in repository.report["failing"][0]["cause"]
+
+
 def test_a_fix_that_no_other_one_replaces_stays_as_it_is(tmp_path: Path) -> None:
     text = SHAPES.replace("sample(a).expand(2, 3), a)", "sample(a), a + 1)")
     repository = Repository(tmp_path, {"test_some.py": text, "requirements.txt": "torch==1.4.0\n"})

@@ -15,6 +15,13 @@ from torchmigrate.upgrade.fixer import hunks_of, message_of
 from torchmigrate.upgrade.model import Applied, FixGroup, Frame, TestRun
 from torchmigrate.upgrade.workspace import Workspace
 
+_AGAIN = " again"  # the end of the key of a group
+
+
+def is_chosen_again(group: FixGroup) -> bool:
+    """Whether a group is in the place of fixes that the tests did not like."""
+    return group.key.endswith(_AGAIN)
+
 
 def undone(
     space: Workspace, made: Sequence[Applied], run: TestRun, codes: frozenset[str]
@@ -35,17 +42,30 @@ def undone(
         if path not in found.setdefault(commit, []):
             found[commit].append(path)
     for commit, paths in found.items():
-        key = f"undone-{commit[:12]}-{space.git.tree_of(final)[:12]}"
-        known = space.recalled(key, tuple[str, list[str]])
-        if known is None or space.git.says("cat-file", "-e", known[0]) is None:
-            left = [path for path in paths if _put_back(space, commit, path)]
-            if not left:
-                continue
-            known = space.git.commit("To be recorded"), left
-            space.note(key, known)
-        space.go_to(known[0])
-        return known[0], steps[commit], known[1]
+        known = without(space, final, steps[commit], paths)
+        if known is not None:
+            return known[0], steps[commit], known[1]
     return None
+
+
+def without(
+    space: Workspace, final: str, step: Applied, paths: Sequence[str]
+) -> tuple[str, list[str]] | None:
+    """A commit after `final` without what a step changed in some files, and those files; None: not possible.
+
+    The tree is at that commit.
+    """
+    key = f"undone-{step.commit[:12]}-{space.git.tree_of(final)[:12]}"
+    known = space.recalled(key, tuple[str, list[str]])
+    if known is None or space.git.says("cat-file", "-e", known[0]) is None:
+        space.go_to(final)
+        left = [path for path in paths if _put_back(space, step.commit, path)]
+        if not left:
+            return None
+        known = space.git.commit("To be recorded"), left
+        space.note(key, known)
+    space.go_to(known[0])
+    return known
 
 
 def _failed_at(space: Workspace, run: TestRun, steps: Mapping[str, Applied]) -> Iterator[tuple[str, str]]:
@@ -83,7 +103,7 @@ def squashed(space: Workspace, parent: str, steps: Sequence[Applied], undone: Ap
             changed.append(path)
     codes = undone.group.codes
     title = f"Choose other fixes by what the tests now show ({', '.join(codes[:3])})"
-    group = FixGroup(f"{undone.group.key} again", title, undone.group.why, codes)
+    group = FixGroup(f"{undone.group.key}{_AGAIN}", title, undone.group.why, codes)
     space.go_to(steps[-1].commit)
     space.git.write("reset", "--quiet", "--soft", parent)
     return Applied(group, space.git.commit(message_of(group)), fixes, tuple(changed))

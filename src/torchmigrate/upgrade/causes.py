@@ -352,6 +352,11 @@ def expects_old_call(message: str) -> bool:
     return _MOCKED.search(message) is not None or _COMPARED.match(message) is not None
 
 
+def is_other_result(message: str) -> bool:
+    """Whether a test fails because a result is another one than it expects."""
+    return message.startswith(_DIFFERS)
+
+
 def _expected(message: str) -> str:
     """What to change in a test that expects the old call of a mock."""
     call = _MOCKED.search(message)

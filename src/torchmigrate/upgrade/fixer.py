@@ -184,6 +184,24 @@ class Fixer:
         found = [rule.advice.strip() for rule in rules if rule is not None and rule.changed and rule.advice]
         return " ".join(found[0].split()) if found and len(group.codes) == 1 else None
 
+    def old_default(self, group: FixGroup) -> str | None:
+        """The rule that only guesses, and writes the old default where a fix of a group keeps the new one."""
+        rules = [self._catalogue.find(code) for code in group.codes]
+        kept = rules[0] if len(rules) == 1 else None
+        others = map(self._catalogue.find, sorted(self.guesses)) if kept is not None and kept.changed else ()
+        return next(
+            (
+                rule.code
+                for rule in others
+                if rule is not None
+                and rule.code not in group.codes
+                and kept is not None
+                and rule.changed == kept.changed
+                and not set(rule.symbols).isdisjoint(kept.symbols)
+            ),
+            None,
+        )
+
     def groups(self, found: Mapping[str, Sequence[Finding]]) -> dict[FixGroup, list[str]]:
         """The groups of fixes that can be made, and the files of each; what is worst comes first.
 

@@ -16,8 +16,8 @@ from torchmigrate.report.reasons import sentence
 from torchmigrate.report.summary import plural
 from torchmigrate.report.warned import is_of_change, warned_lines
 from torchmigrate.upgrade import smoke
-from torchmigrate.upgrade.again import squashed, undone
-from torchmigrate.upgrade.causes import Places, expects_old_call
+from torchmigrate.upgrade.again import is_chosen_again, squashed, undone, without
+from torchmigrate.upgrade.causes import Places, expects_old_call, is_other_result
 from torchmigrate.upgrade.environment import Environment, EnvironmentOptions, given, made
 from torchmigrate.upgrade.fixer import Exclusion, Exclusions, Fixer, hunks_of
 from torchmigrate.upgrade.model import (
@@ -363,6 +363,7 @@ class Upgrade:
             start, before = final, after
         if self.request.unsafe:
             made, after = self._guessed(made, after, start)
+            made, after = self._old_defaults(made, after)
         for _ in range(_STAGES if self.request.evidence else 0):
             more, then = self._again(made, after)
             if not more:
@@ -384,8 +385,33 @@ class Upgrade:
         fixer = self._fixer(unsafe=self.request.unsafe, only=(step.group.codes, paths))
         final = made[-1].commit
         more = squashed(self.space, final, fixer.make(commit, {}), step)
-        if more is None:
-            return [], after
+        return ([], after) if more is None else self._judged(more, after, final)
+
+    def _old_defaults(self, made: list[Applied], after: TestRun) -> tuple[list[Applied], TestRun]:
+        """Try the old default where fixes keep the new one, and tests get other results than they expect."""
+        for step in [step for step in made if not is_chosen_again(step.group)]:
+            final = made[-1].commit
+            code = self.fixer.old_default(step.group)
+            some = [
+                each.tests[0]
+                for each in Places(self.space.tree, {}).failing(after)
+                if is_other_result(each.message)
+            ]
+            known = without(self.space, final, step, step.paths) if code and some else None
+            if code is None or known is None:
+                continue
+            self._say(f"trying the old default that some tests may expect: {code}")
+            fixer = self._fixer(unsafe=True, guessed={code: known[1]}, only=({code}, known[1]))
+            more = squashed(self.space, final, fixer.make(known[0], {}), step)
+            if more is not None and self.suite.run(more.commit, some[:_SAMPLE]).passed:
+                chosen, after = self._judged(more, after, final)
+                made = [*made, *chosen]
+            else:
+                self._say("  reverted: no additional test passes")
+        return made, after
+
+    def _judged(self, more: Applied, after: TestRun, final: str) -> tuple[list[Applied], TestRun]:
+        """Other fixes, if a test passes with them that did not, and none fails that did not; the tests."""
         self._say("running the tests with the other fixes")
         then = self.suite.run(more.commit, since=(final, after))
         self._report_run(then)
@@ -691,7 +717,12 @@ class Upgrade:
 
     def _kept_in(self, steps: Sequence[Applied]) -> Callable[[str], str | None]:
         """What answers, for a test, which fixes in the files that it uses keep what the target does."""
-        kept = [(step, said) for step in steps if (said := self.fixer.kept_by(step.group)) is not None]
+        chosen = {step.group.codes for step in steps if is_chosen_again(step.group)}
+        kept = [
+            (step, said)
+            for step in steps
+            if step.group.codes not in chosen and (said := self.fixer.kept_by(step.group)) is not None
+        ]
         place = self.space.project.relative_to(self.space.tree)
         listed = self.space.git.run("ls-files", "-z").split("\0") if kept else []
         reach = Reach(self.space.tree, listed)
