@@ -179,10 +179,12 @@ class Fixer:
         return found[0] if found else (f"{explained} explains the change" if explained else "")
 
     def kept_by(self, group: FixGroup) -> str | None:
-        """What to do where fixes that keep a changed default, as the target has it, are not wanted."""
-        rules = [self._catalogue.find(code) for code in group.codes]
-        found = [rule.advice.strip() for rule in rules if rule is not None and rule.changed and rule.advice]
-        return " ".join(found[0].split()) if found and len(group.codes) == 1 else None
+        """What to do where fixes keep the default that the target has, and the old one is wanted; None: they
+        do not."""
+        if self.old_default(group) is None:
+            return None
+        rule = self._catalogue.find(group.codes[0])
+        return " ".join(rule.advice.split()) if rule is not None and rule.advice else None
 
     def old_default(self, group: FixGroup) -> str | None:
         """The rule that only guesses, and writes the old default where a fix of a group keeps the new one."""
