@@ -199,6 +199,7 @@ def test_a_guess_that_mends_nothing_is_taken_back(tmp_path: Path) -> None:
     assert all("TM406" not in step["codes"] for step in repository.report["applied"])
     [failing] = repository.report["failing"]
     assert failing["cause"].startswith("possibly TM406, in the same class: ")
+    assert failing["cause"].endswith("; its fix was tried, and mended no test")
 
 
 def test_without_unsafe_fixes_they_explain_every_line_that_they_are_about(tmp_path: Path) -> None:

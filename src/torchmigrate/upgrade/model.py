@@ -178,6 +178,9 @@ class StillFailing(Struct):
     cause: str
     about_torch: bool
 
+    def leads_to(self, path: str) -> bool:
+        return self.place is not None and self.place.path == path
+
 
 class ByHand(Struct):
     """A finding that is left. tests: how many failing tests depend on it."""

@@ -150,6 +150,7 @@ class Upgrade:
         self.space: Workspace
         self.taken_back: list[TakenBack] = []
         self.to_change: set[str] = set()  # tests that expect the old call of a mock
+        self.in_vain: set[tuple[str, str]] = set()  # guesses whose fix mended no test: codes and files
         self.exclusions: dict[str, Exclusions] = {}  # by the commit on which the fixes are made
 
     def run(self) -> Report:
@@ -482,6 +483,7 @@ class Upgrade:
             return made + more, then, final
         if more:
             self._say("  reverted: no additional test passes")
+            self.in_vain |= {(code, path) for code, paths in fixer.guessed.items() for path in paths}
         return made, after, start
 
     def _guesses_at(self, run: TestRun, commit: str, *, whole_files: bool = False) -> set[tuple[str, str]]:
@@ -671,6 +673,12 @@ class Upgrade:
         notes += self._warned(after, final, places)
         stable = {name: each for name, each in after.results.items() if name not in self.suite.unstable}
         counted = replace(after, results=stable)
+        failing = [
+            replace(each, cause=f"{each.cause}; its fix was tried, and mended no test")
+            if any(code in each.cause and each.leads_to(path) for code, path in self.in_vain)
+            else each
+            for each in places.failing(counted, before, self.to_change)
+        ]
         return Report(
             project=self.request.path.resolve().name,
             target=self.request.to,
@@ -685,7 +693,7 @@ class Upgrade:
             before_old=before_old,
             applied=steps,
             taken_back=self.taken_back,
-            failing=places.failing(counted, before, self.to_change),
+            failing=failing,
             by_hand=places.by_hand(counted, self.fixer.guesses),
             unstable=sorted(self.suite.unstable),
             to_change=sorted(self.to_change.intersection(after.bad)),
