@@ -116,6 +116,12 @@ def _keeps_data(hit: RuleMatch, file: FileContext) -> bool:
     return not isinstance(parent, ast.Subscript) or not isinstance(parent.ctx, ast.Load)
 
 
+def _steps_without_backward(hit: RuleMatch, file: FileContext) -> bool:
+    """Whether the function takes a step of an optimizer, and nothing in it computes gradients."""
+    names = {node.attr for node in walk(hit.use.scope.node) if isinstance(node, ast.Attribute)}
+    return "step" in names and not any("backward" in name for name in names)
+
+
 def _in_test(hit: RuleMatch, file: FileContext) -> bool:
     return file.once(_in_test, lambda: _is_test(file))
 
@@ -490,6 +496,7 @@ _MEANT: dict[str, Callable[[RuleMatch, FileContext], bool]] = {
     "tensor-data": _keeps_data,
     "tensordot-out-gradient": _needs_gradient,
     "transforms-antialias-of-tensors": _resizes_tensor,
+    "zero-grad-default": _steps_without_backward,
 }
 # Rule -> whether it is about a call.
 _CALLS_MEANT: dict[str, Callable[[RuleMatch, ast.Call, FileContext], bool]] = {
