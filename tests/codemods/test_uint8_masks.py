@@ -133,3 +133,22 @@ def test_torchscript_has_no_method_bool(mark: str) -> None:
     assert fixed == text
     (finding,) = found
     assert "use `.to(torch.bool)`" in finding.blocked_by[0].text
+
+
+@pytest.mark.parametrize("place", ["device", "torch.device('cuda')", "'cuda', non_blocking=True", "x.device"])
+def test_a_mask_stays_one_on_another_device_and_where_more_are_added(place: str) -> None:
+    text = (
+        f"def f(x, y, device):\n    m = torch.zeros(9, dtype=torch.uint8).to({place})\n    for row in y:\n"
+        "        m = torch.max(m, row > 0.5)\n    return torch.ones(9)[1 - m]\n"
+    )
+    found, fixed = checked_and_fixed(HEAD + text, ["TM031"])
+    assert len(found) == 1
+    assert "torch.ones(9)[(1 - m).bool()]" in fixed
+
+
+@pytest.mark.parametrize("made", [".to(kind)", ".to(y)", ".to(*kind)"])
+def test_a_mask_may_be_converted(made: str) -> None:
+    text = (
+        f"def f(x, y, kind):\n    m = torch.zeros(9, dtype=torch.uint8){made}\n    return torch.ones(9)[m]\n"
+    )
+    assert checked_and_fixed(HEAD + text, CODES)[0] == []

@@ -361,15 +361,33 @@ class Dtypes(Domain[str]):
                 return _each(kept, {"complex": "floating"}, keep=True) if last == "abs" else kept
             if last in ("max", "min") and not node.args and not node.keywords:
                 return self.of(receiver)
+            if last == "to" and self._moves(node):
+                return self.of(receiver)
             return self._sum(receiver) if last in _SUMS else _UNKNOWN
         if not name.startswith("torch.") or not node.args:
             return _UNKNOWN
         first = node.args[0]
         if name in ("torch.cat", "torch.stack"):
             return self.of(first, (EACH,))
+        if name in _OF_TWO and len(node.args) == 2 and not node.keywords:
+            # What is compared there is a tensor, as no other comparison is allowed; a dimension has no dtype.
+            other = _BOOL if isinstance(node.args[1], ast.Compare) else self.of(node.args[1])
+            return _UNKNOWN if INT in other else _each_promoted(self.of(first), other)
         if last in _LIKE or name in ("torch.tril", "torch.triu", "torch.flip", "torch.clone"):
             return self.of(first)
         return self._sum(first) if last in _SUMS else _UNKNOWN
+
+    def _moves(self, node: ast.Call) -> bool:
+        """Whether `x.to(...)` gets nothing but a device."""
+        given = node.args[0] if len(node.args) == 1 else _keyword(node, "device")
+        if given is None or any(item.arg not in ("device", "non_blocking", "copy") for item in node.keywords):
+            return False
+        if getattr(given, "attr", getattr(given, "id", "")) == "device":
+            return True
+        made = self.flow.only_origin(given)
+        if isinstance(made, ast.Call):
+            return self.flow.names.qualified(made.func) == "torch.device"
+        return isinstance(made, ast.Constant) and isinstance(made.value, str)
 
     def _sum(self, node: ast.expr) -> Values[str]:
         """The dtype of the sum, product or mean of a tensor; a mean of integers is an error."""
@@ -383,7 +401,6 @@ class Dtypes(Domain[str]):
         return _DTYPES.get(last[: -len("Tensor")] if last.endswith("Tensor") else last)
 
     def _combined(self, node: ast.BinOp) -> Values[str]:
-        found: set[str | Sentinel] = set()
         numbers = [
             (self.of(one), _constant(other))
             for one, other in ((node.left, node.right), (node.right, node.left))
@@ -393,15 +410,16 @@ class Dtypes(Domain[str]):
                 if isinstance(node.op, ast.Div):
                     return _each(known, {item: item for item in ("complex", "floating", "bfloat16")})
                 return known if isinstance(number, bool) else _each(known, {"bool": "int64"}, keep=True)
-        left, right = numbers[0][0], numbers[1][0]
-        for one in left:
-            for other in right:
-                found.add(_promoted(one, other, isinstance(node.op, ast.Div)))
-        return frozenset(found)
+        return _each_promoted(numbers[0][0], numbers[1][0], divided=isinstance(node.op, ast.Div))
 
 
+_OF_TWO = frozenset(f"torch.{name}" for name in ("max", "min", "maximum", "minimum"))
 _BOOL: Values[str] = frozenset(["bool"])
 _UNKNOWN: Values[str] = frozenset([UNKNOWN])
+
+
+def _each_promoted(left: Values[str], right: Values[str], *, divided: bool = False) -> Values[str]:
+    return frozenset(_promoted(one, other, divided) for one in left for other in right)
 
 
 def _promoted(one: str | Sentinel, other: str | Sentinel, divided: bool) -> str | Sentinel:
