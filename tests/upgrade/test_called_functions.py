@@ -176,6 +176,7 @@ FUNCTIONS = {
     "def f(x: torch.Tensor): x.tofile('x')": False,
     "def f(): return os.getcwd()": False,
     "def f(): return torch.hub.load('x', 'y')": False,
+    "from torch import hub\nkept = hub\ndef f(): return kept.download_url_to_file('x', 'y')": False,
     "def f(): return getattr(torch, 'save')": False,
     "def f(t=torch): return t": False,
     "def f(): return ().__class__.__base__": False,

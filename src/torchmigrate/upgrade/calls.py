@@ -37,7 +37,9 @@ _MODULES = {
 _IMPURE = frozenset(
     "torch.save torch.load torch.from_file torch.compile numpy.save numpy.savez numpy.savez_compressed "
     "numpy.savetxt numpy.load numpy.loadtxt numpy.fromfile numpy.genfromtxt numpy.fromregex numpy.memmap "
-    "numpy.DataSource operator.attrgetter operator.methodcaller".split()
+    "numpy.DataSource operator.attrgetter operator.methodcaller "
+    "torch.hub torch.multiprocessing torch.distributed torch.utils torch.onnx torch.package torch.profiler "
+    "torch.serialization torch.export numpy.lib numpy.ctypeslib numpy.f2py numpy.distutils".split()
 )
 _BUILTINS = {name for name in dir(builtins) if name[0] != "_"}
 _BUILTINS -= set(

@@ -28,6 +28,7 @@ _HARMLESS = frozenset(
 )
 _PARAMETERS = frozenset(["parameters", "named_parameters", "param_groups"])
 _RAISES = frozenset(["raises", "assertRaises", "assertRaisesRegex"])
+_MOST_BEFORE = 16  # statements in which a gradient may be set
 _OTHER_ERRORS = frozenset(["TypeError", "NotImplementedError"])  # of a step without a closure
 _COMPOUND = (ast.If, ast.While, ast.Try, ast.With, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -85,7 +86,7 @@ def _expected(owner: ast.expr, before: list[ast.stmt], after: list[ast.stmt]) ->
         return None
     given = any(
         isinstance(node, ast.Attribute) and node.attr == _GRAD and isinstance(node.ctx, ast.Store)
-        for item in before
+        for item in before[-_MOST_BEFORE:]
         for node in walk(item)
     )
     return called if given and ast.dump(called.value) == ast.dump(owner) else None

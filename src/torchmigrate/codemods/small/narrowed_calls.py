@@ -118,7 +118,11 @@ def _keeps_data(hit: RuleMatch, file: FileContext) -> bool:
 
 def _steps_without_backward(hit: RuleMatch, file: FileContext) -> bool:
     """Whether the function takes a step of an optimizer, and nothing in it computes gradients."""
-    names = {node.attr for node in walk(hit.use.scope.node) if isinstance(node, ast.Attribute)}
+    function = hit.use.scope.node
+    names = file.once(
+        (_steps_without_backward, function),
+        lambda: {node.attr for node in walk(function) if isinstance(node, ast.Attribute)},
+    )
     return "step" in names and not any("backward" in name for name in names)
 
 
